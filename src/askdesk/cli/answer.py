@@ -1,0 +1,124 @@
+"""Settle an ask: answer, decline, allow or deny. The first one wins; the same one sent again succeeds again.
+
+Answers come as JSON in FILE or on standard input; on a terminal without them, the ask is shown to be answered there.
+
+  echo '{"answers": {"Which database?": "SQLite"}}' | askdesk answer 3f2a
+  askdesk answer 3f2a --decline "let us talk first"
+  askdesk answer 9b01 --allow
+  askdesk answer 9b01 --allow --input changed.json
+  askdesk answer 9b01 --deny "use the staging server"
+
+An answer is a label, labels joined with ", " or listed, or own words; notes go to
+{"annotations": {"<question>": {"notes": "…"}}}.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from hashlib import sha256
+
+from askdesk.cli.command import found, on_desk, print_result, read_file, say
+from askdesk.cli.main import ANSWERED, INVALID
+from askdesk.core.desk import Desk
+from askdesk.core.errors import InvalidReply
+from askdesk.core.model import Allowed, Ask, Declined, Denied, Questions, Reply
+
+# What agents set in the shells they run commands in. A guard against an agent that answers itself, not a wall.
+AGENT_VARIABLES = (
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CODEX_SANDBOX",
+    "CODEX_THREAD_ID",
+    "CURSOR_AGENT",
+    "GEMINI_CLI",
+    "OPENCODE",
+)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the ask's id, or its beginning")
+    parser.add_argument("file", nargs="?", metavar="FILE", help='the answers; "-" is standard input')
+    parser.add_argument("--blanks", action="store_true", help="leave questions without an answer blank")
+    parser.add_argument("--decline", nargs="?", const="", metavar="WORDS", help="do not answer, perhaps saying why")
+    parser.add_argument("--allow", action="store_true", help="allow the tool call, which is shown on standard error")
+    parser.add_argument("--input", metavar="FILE", help="with --allow: the changed input")
+    parser.add_argument("--deny", nargs="?", const="", metavar="WORDS", help="deny the tool call, perhaps saying why")
+    parser.add_argument("--instead", default="", metavar="WORDS", help="with --deny: a new instruction to follow")
+    parser.add_argument("--stop", action="store_true", help="with --decline or --deny: stop the agent's run")
+    parser.add_argument("--digest", help="with --allow: refuse unless the input has this digest")
+    parser.add_argument("--by", metavar="NAME", help="who answers (default: the setting `by`)")
+    parser.add_argument("--force", action="store_true", help="answer even from within an agent's shell")
+
+
+def run(given: Namespace) -> int:
+    if not given.force and (variable := next((name for name in AGENT_VARIABLES if os.environ.get(name)), None)):
+        return say(f"this is an agent's shell ({variable} is set); a person should answer, or use --force", INVALID)
+
+    async def answer(desk: Desk) -> int:
+        return await _answer(desk, given)
+
+    return on_desk(given.store, answer)
+
+
+async def _answer(desk: Desk, given: Namespace) -> int:
+    from askdesk.settings import load
+
+    ask = (await found(desk, given.id)).ask
+    settings = load()
+    by = given.by or settings.by
+    if _wants_a_form(given):
+        return await _on_terminal(desk, ask, by)
+    reply = _reply(ask, given, settings.max_bytes)
+    digest = _digest(ask, given) if ask.permission else None
+    submission = _submission(ask, ask.fit(reply, digest), by)
+    settlement = await desk.settle(ask.id, reply, by=by, surface="command line", submission=submission, digest=digest)
+    return say(f"ask {ask.id} is settled: {settlement.summary}", ANSWERED)
+
+
+def _wants_a_form(given: Namespace) -> bool:
+    decided = given.allow or given.deny is not None or given.decline is not None
+    return not decided and given.file is None and sys.stdin.isatty()
+
+
+async def _on_terminal(desk: Desk, ask: Ask, by: str) -> int:
+    from askdesk.open import settled_on
+    from askdesk.surfaces.terminal.lines import Lines
+
+    settlement = await settled_on(Lines.of_stdin(), desk, ask, by=by)
+    return print_result(ask, settlement)
+
+
+def _reply(ask: Ask, given: Namespace, max_bytes: int) -> Reply:
+    from askdesk.wire import tool
+
+    ways = [given.allow, given.deny is not None, given.decline is not None, given.file is not None]
+    if sum(ways) > 1:
+        raise InvalidReply("give one of FILE, --decline, --allow and --deny")
+    if given.allow:
+        return Allowed(read_file(given.input, max_bytes).decode("utf-8", "replace") if given.input else None)
+    if given.deny is not None:
+        return Denied(given.deny, given.stop, given.instead)
+    if given.decline is not None:
+        return Declined(given.decline, stop=given.stop)
+    if not isinstance(ask.body, Questions):
+        raise InvalidReply("this ask is a permission: use --allow or --deny")
+    return tool.read(ask.body, tool.loads(read_file(given.file or "-", max_bytes)), blanks=given.blanks)
+
+
+def _digest(ask: Ask, given: Namespace) -> str | None:
+    from askdesk.surfaces.terminal.plain import permission_lines
+
+    if ask.permission is None:
+        return None
+    if given.allow:
+        print("\n".join(permission_lines(ask.permission)), file=sys.stderr)
+    return given.digest or ask.permission.digest
+
+
+def _submission(ask: Ask, reply: Reply, by: str) -> str:
+    """The digest of what is submitted and by whom: the same command twice is the same submission."""
+    from msgspec import json
+
+    return sha256(json.encode([ask.id, by, reply])).hexdigest()

@@ -1,0 +1,113 @@
+"""Ask questions, or for a permission, and wait for the answer.
+
+FILE holds the input of the AskUserQuestion tool as JSON; "-" or nothing reads it from standard input. The result goes
+to standard output: {"questions", "answers", "annotations"}, or an outcome and a message where nobody answered.
+
+  askdesk ask questions.json             ask here, on this terminal or pipe
+  askdesk ask --no-wait questions.json   print the ask's id and go on
+  askdesk ask --surface none --key k1 questions.json
+                                         wait for somebody to answer elsewhere; again with the same key is the same ask
+  askdesk ask --tool Bash input.json     ask for permission to run a tool with this input
+
+Ctrl-C withdraws the ask, unless it has a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from argparse import ArgumentParser, Namespace
+
+from askdesk.cli.command import duration, on_desk, print_result, read_file, say
+from askdesk.cli.main import ANSWERED, STILL_OPEN, WITHDRAWN
+from askdesk.core.desk import Desk
+from askdesk.core.errors import InvalidAsk, Problem
+from askdesk.core.limits import CLAUDE, OPEN, SPRING
+from askdesk.core.model import Ask, Asker, Permission, Questions, Settlement
+from askdesk.open import asker_here, settled_on, sized
+from askdesk.settings import load
+from askdesk.surfaces.terminal.lines import Lines
+from askdesk.wire import tool
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE")
+    parser.add_argument("--tool", metavar="NAME", help="FILE is the input of this tool: ask for permission to run it")
+    parser.add_argument("--folder", default="", help="with --tool: where it would run")
+    parser.add_argument("--description", default="", help="with --tool: what the agent says about the call")
+    parser.add_argument("--no-wait", action="store_true", help="print the ask's id instead of waiting")
+    parser.add_argument("--key", help="makes the ask idempotent: the same key and input is the same ask")
+    parser.add_argument("--deadline", type=duration, metavar="SPAN", help="expire after 90s, 10m, 2h or 3d")
+    parser.add_argument(
+        "--surface",
+        choices=["auto", "plain", "none"],
+        default="auto",
+        help="where to show it: auto and plain on this terminal or pipe, none only elsewhere",
+    )
+    parser.add_argument(
+        "--limits", choices=["open", "claude", "spring"], default="open", help="which limits to keep to"
+    )
+    parser.add_argument(
+        "--previews", choices=["none", "markdown", "html"], default="none", help="what the options' previews are"
+    )
+    parser.add_argument("--agent", default="command line", metavar="NAME", help="who asks")
+    parser.add_argument("--project", metavar="NAME", help="what it is about (default: this folder)")
+    parser.add_argument("--session", default="", metavar="ID", help="the agent's session")
+
+
+def run(given: Namespace) -> int:
+    body = _body(given)
+
+    async def ask(desk: Desk) -> int:
+        return await _ask(desk, given, body)
+
+    return on_desk(given.store, ask)
+
+
+async def _ask(desk: Desk, given: Namespace, body: Questions | Permission) -> int:
+    project = given.project if given.project is not None else os.getcwd()
+    if given.no_wait:  # this process ends at once, which says nothing about the asker
+        asker = Asker(given.agent, given.session, project)
+    else:
+        asker = asker_here(given.agent, session=given.session, project=project)
+    ask = await desk.post(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
+    if given.no_wait:
+        print(ask.id)
+        return ANSWERED
+    try:
+        settlement = await _settlement(desk, ask, given)
+    except asyncio.CancelledError:  # Ctrl-C
+        return await _left(desk, ask)
+    return print_result(ask, settlement)
+
+
+async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
+    if given.surface == "none":
+        say(f"ask {ask.id} waits for an answer: askdesk answer {ask.id[:8]}")
+        settlement = await desk.wait(ask.id)
+        assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
+        return settlement
+    lines = Lines.of_terminal() if given.file == "-" else Lines.of_stdin()
+    return await settled_on(lines, desk, ask, by=load().by)
+
+
+async def _left(desk: Desk, ask: Ask) -> int:
+    if ask.key is not None:
+        return say(f"\nask {ask.id} stays open; the same key asks for it again", STILL_OPEN)
+    await desk.withdraw(ask.id, "the agent stopped waiting")
+    return say(f"\nask {ask.id} is withdrawn", WITHDRAWN)
+
+
+def _body(given: Namespace) -> Questions | Permission:
+    limits = sized({"open": OPEN, "claude": CLAUDE, "spring": SPRING}[given.limits], load())
+    raw = read_file(given.file, limits.size)
+    if not given.tool:
+        questions = tool.parse(raw, limits)
+        for warning in questions.warnings:
+            say(f"warning: {warning}")
+        return questions
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidAsk([Problem("input", f"is not UTF-8 at byte {error.start}")]) from None
+    return Permission(given.tool, text.strip(), given.folder, given.description)

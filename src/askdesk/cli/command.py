@@ -1,0 +1,197 @@
+"""What all commands share: their parser, their errors as exit codes, their way to a desk and to a result."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from types import ModuleType
+from typing import Any, TypeAlias, assert_never
+
+from askdesk.cli.main import (
+    ANSWERED,
+    DECLINED,
+    EXIT_CODES,
+    EXPIRED,
+    FAILED,
+    INVALID,
+    SETTLED_ELSEWHERE,
+    UNREACHABLE,
+    WITHDRAWN,
+)
+from askdesk.core.desk import Desk
+from askdesk.core.errors import (
+    AlreadySettled,
+    AskdeskError,
+    InvalidAsk,
+    InvalidReply,
+    InvalidSettings,
+    KeyReused,
+    UnknownAsk,
+    Unreachable,
+)
+from askdesk.core.model import (
+    Allowed,
+    Answered,
+    Ask,
+    Declined,
+    Denied,
+    Entry,
+    Expired,
+    Outcome,
+    Permission,
+    Settlement,
+    Withdrawn,
+)
+from askdesk.core.store import State
+
+Work: TypeAlias = Callable[[Desk], Coroutine[Any, Any, int]]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SHORTEST_PREFIX = 4
+_LOOKED_THROUGH = 1000
+_STATES: tuple[State, ...] = ("open", "settled")
+
+
+def new(name: str, command: ModuleType) -> argparse.ArgumentParser:
+    """The parser of one command, taught by the command's own file."""
+    parser = argparse.ArgumentParser(
+        f"askdesk {name}",
+        description=command.__doc__,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.arguments(parser)
+    parser.add_argument("--store", metavar="URL", help="where asks are kept (default: the setting `store`)")
+    return parser
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """Run a command; its errors become a message on standard error and an exit code."""
+    logging.basicConfig(format="askdesk: %(message)s", level=logging.WARNING)
+    try:
+        code = run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains once more
+        return FAILED
+    except KeyboardInterrupt:
+        return say("stopped", FAILED)
+    except AskdeskError as error:
+        return say(str(error), _code_of(error))
+    return code
+
+
+def say(message: str, code: int = ANSWERED) -> int:
+    """Tell the person something, away from the result."""
+    for line in message.splitlines():
+        print(f"askdesk: {line}", file=sys.stderr)
+    return code
+
+
+def print_json(value: object) -> None:
+    """The result: on one line for programs, spread out for people."""
+    readable = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(value, ensure_ascii=not readable, indent=2 if sys.stdout.isatty() else None))
+
+
+def print_result(ask: Ask, settlement: Settlement) -> int:
+    """What the agent gets, and the exit code that says the same."""
+    from askdesk.wire import permission, tool
+
+    if isinstance(ask.body, Permission):
+        print_json(permission.result(ask.body, settlement.outcome))
+    else:
+        print_json(tool.result(ask.body, settlement.outcome))
+    return _code_of_outcome(settlement.outcome)
+
+
+def on_desk(store: str | None, work: Work) -> int:
+    """Run an asynchronous command with an open desk."""
+    from askdesk.open import open_desk
+
+    async def run() -> int:
+        async with open_desk(store) as desk:
+            return await work(desk)
+
+    return asyncio.run(run())
+
+
+async def found(desk: Desk, given: str) -> Entry:
+    """The entry with this id, or with the only id that begins so, among the newest asks."""
+    try:
+        return await desk.get(given)
+    except UnknownAsk:
+        if len(given) < _SHORTEST_PREFIX:
+            raise
+    matches = [entry for state in _STATES for entry in await _beginning(desk, state, given)]
+    if len(matches) > 1:
+        raise InvalidAsk(f"several asks begin with {given}: {', '.join(entry.ask.id for entry in matches)}")
+    if not matches:
+        raise UnknownAsk(given)
+    return matches[0]
+
+
+async def _beginning(desk: Desk, state: State, given: str) -> list[Entry]:
+    matches: list[Entry] = []
+    left = _LOOKED_THROUGH
+    async for entry in desk.each(state, newest=True):
+        if entry.ask.id.startswith(given):
+            matches.append(entry)
+        if (left := left - 1) == 0:
+            break
+    return matches
+
+
+def duration(text: str) -> timedelta:
+    """A time span as people type it: 90, 90s, 10m, 2h, 3d."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    try:
+        span = timedelta(seconds=float(number) * _UNITS[unit])
+    except (ValueError, OverflowError):
+        span = timedelta(0)
+    if span <= timedelta(0):
+        raise argparse.ArgumentTypeError(f"needs a time span like 90s, 10m, 2h or 3d, got {text!r}")
+    return span
+
+
+def read_file(name: str, limit: int) -> bytes:
+    """A file, or standard input for "-"; never more than the limit and a byte, which a parser will refuse."""
+    if name == "-":
+        return sys.stdin.buffer.read(limit + 1)
+    try:
+        with open(name, "rb") as file:
+            return file.read(limit + 1)
+    except OSError as error:
+        raise InvalidAsk(f"{name}: {error.strerror}") from None
+
+
+def _code_of(error: AskdeskError) -> int:
+    match error:
+        case AlreadySettled():
+            return SETTLED_ELSEWHERE
+        case Unreachable():
+            return UNREACHABLE
+        case InvalidAsk() | InvalidReply() | InvalidSettings() | KeyReused() | UnknownAsk():
+            return INVALID
+        case _:
+            return FAILED
+
+
+def _code_of_outcome(outcome: Outcome) -> int:
+    match outcome:
+        case Answered() | Allowed():
+            return ANSWERED
+        case Declined() | Denied():
+            return DECLINED
+        case Expired():
+            return EXPIRED
+        case Withdrawn():
+            return WITHDRAWN
+        case _:
+            assert_never(outcome)

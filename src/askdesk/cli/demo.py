@@ -1,0 +1,126 @@
+"""See it work: a scripted agent asks, you answer. No key, no network, nothing kept afterwards.
+
+Without a terminal, or with --script, a scripted person answers and the whole exchange is printed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from askdesk.cli.command import on_desk, say
+from askdesk.cli.main import ANSWERED, UNREACHABLE
+from askdesk.core.desk import Desk
+from askdesk.core.errors import Unreachable
+from askdesk.core.model import Option, Permission, Question, Questions
+from askdesk.open import asker_here, settled_on
+from askdesk.surfaces.terminal.lines import Lines
+from askdesk.surfaces.terminal.table import table
+from askdesk.wire import permission, tool
+
+SIDEBAR = """\
++-----+---------+
+| nav | content |
++-----+---------+"""
+TOP_BAR = """\
++---------------+
+|      nav      |
++---------------+
+|    content    |
++---------------+"""
+QUESTIONS = Questions(
+    [
+        Question(
+            "Which database should the new service use?",
+            [
+                Option("SQLite (Recommended)", "One file, nothing to run. Enough for one machine."),
+                Option("PostgreSQL", "A server of its own. For many machines."),
+            ],
+            header="Database",
+        ),
+        Question(
+            "Which parts should I set up first?",
+            [
+                Option("Sign-in", "Accounts and sessions"),
+                Option("Logging", "One JSON line for each request"),
+                Option("Metrics", "Counters for a dashboard"),
+            ],
+            header="First parts",
+            multi_select=True,
+        ),
+        Question(
+            "Which layout should the start page have?",
+            [
+                Option(
+                    "Sidebar", "Navigation on the left", preview="+----+---------+\n| nav| content |\n+----+---------+"
+                ),
+                Option(
+                    "Top bar",
+                    "Navigation above",
+                    preview="+-------------+\n|     nav     |\n+-------------+\n|   content   |",
+                ),
+            ],
+            header="Layout",
+        ),
+    ]
+)
+PERMISSION = Permission(
+    "Bash",
+    {"command": "mkdir -p service && touch service/app.py", "timeout": 10000},
+    description="Make the service's folder",
+)
+SCRIPT = ("1", "1,3 /note metrics can wait if time is short", "2", "yes", "yes")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--script", action="store_true", help="let a scripted person answer, also on a terminal")
+
+
+def run(given: Namespace) -> int:
+    scripted = given.script or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
+    lines = _Typed(SCRIPT) if scripted else Lines.of_stdin()
+    if given.store:
+        return on_desk(given.store, lambda desk: _story(desk, lines))
+    with tempfile.TemporaryDirectory(prefix="askdesk-demo-") as folder:
+        return on_desk(str(Path(folder) / "demo.db"), lambda desk: _story(desk, lines))
+
+
+async def _story(desk: Desk, lines: Lines | None) -> int:
+    asker = asker_here("demo agent", project="new service")
+    by = "a scripted person" if isinstance(lines, _Typed) else "you"
+    print("A scripted agent asks. Its questions are on disk before you see them.", flush=True)
+    try:
+        ask = await desk.post(QUESTIONS, asker=asker, preview_format="markdown")
+        settlement = await settled_on(lines, desk, ask, by=by)
+        _print_read(tool.text(QUESTIONS, settlement.outcome))
+        ask = await desk.post(PERMISSION, asker=asker)
+        settlement = await settled_on(lines, desk, ask, by=by)
+        _print_read(permission.text(settlement.outcome))
+    except Unreachable:
+        return say("you left without answering, so nothing was answered", UNREACHABLE)
+    page = await desk.page("settled", newest=True)
+    print("What the desk keeps:", *table(page.entries, desk.now()), sep="\n  ")
+    print("\nNext: askdesk ask --help, or the README's ten lines of Python.")
+    return ANSWERED
+
+
+def _print_read(text: str) -> None:
+    print("\nWhat the agent reads:", *text.splitlines(), sep="\n  ", flush=True)
+
+
+class _Typed(Lines):
+    """A scripted person at the very same dialog: what they type is printed after each prompt."""
+
+    def __init__(self, script: tuple[str, ...]) -> None:
+        super().__init__(0, sys.stdout)
+        self._script = iter(script)
+
+    def forget(self) -> None:
+        """Nothing was typed ahead."""
+
+    async def read(self, prompt: str) -> str | None:
+        line = next(self._script, None)
+        self.write(f"{prompt}{line or ''}")
+        return line

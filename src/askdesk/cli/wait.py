@@ -1,0 +1,26 @@
+"""Wait until an ask is settled, and print the result. Waiting changes nothing: it can be done again, and by several."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from askdesk.cli.command import duration, found, on_desk, print_result, say
+from askdesk.cli.main import STILL_OPEN
+from askdesk.core.desk import Desk
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the ask's id, or its beginning")
+    parser.add_argument("--timeout", type=duration, metavar="SPAN", help="stop waiting after 90s, 10m, 2h or 3d")
+
+
+def run(given: Namespace) -> int:
+    async def wait(desk: Desk) -> int:
+        ask = (await found(desk, given.id)).ask
+        timeout = given.timeout.total_seconds() if given.timeout else None
+        settlement = await desk.wait(ask.id, timeout=timeout)
+        if settlement is None:
+            return say(f"ask {ask.id} is still open", STILL_OPEN)
+        return print_result(ask, settlement)
+
+    return on_desk(given.store, wait)

@@ -1,0 +1,245 @@
+"""The desk: where agents put asks and people settle them. All rules, no storage, no screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from secrets import token_hex
+from typing import TypeAlias
+
+from askdesk.core.clock import Clock, SystemClock
+from askdesk.core.errors import AlreadySettled, InvalidAsk, InvalidReply, KeyReused
+from askdesk.core.limits import OPEN, Limits
+from askdesk.core.model import (
+    Ask,
+    Asker,
+    Entry,
+    Outcome,
+    Permission,
+    PreviewFormat,
+    Question,
+    Questions,
+    Reply,
+    Settlement,
+    Withdrawn,
+)
+from askdesk.core.store import EXPIRY, WITHDRAWAL, Page, Shelf, State, Store
+
+Body: TypeAlias = Question | Questions | Permission | Iterable[Question]
+
+_LONGEST_NAP = 86_400.0  # seconds; a deadline years away is looked at once a day, which any timer can hold
+
+
+def new_id() -> str:
+    """128 random bits, in digits that survive a shell, a URL and a double click."""
+    return token_hex(16)
+
+
+class Desk:
+    """Where agents and people meet. Everything it acknowledges is in its store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        limits: Limits = OPEN,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] = new_id,
+    ) -> None:
+        self.store = store
+        self._limits = limits
+        self._clock = clock or SystemClock()
+        self._new_id = new_id
+
+    @property
+    def shelf(self) -> Shelf:
+        return self.store.shelf
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    async def post(
+        self,
+        body: Body,
+        *,
+        asker: Asker | None = None,
+        key: str | None = None,
+        deadline: datetime | timedelta | None = None,
+        preview_format: PreviewFormat = "none",
+        follows: str | None = None,
+    ) -> Ask:
+        """Put an ask on the desk. When this returns it is kept; the same key and body again is the same ask."""
+        now = self._clock.now()
+        ask = Ask(
+            self._new_id(),
+            self._checked(body),
+            asker or Asker(),
+            now,
+            key,
+            now + deadline if isinstance(deadline, timedelta) else deadline,
+            preview_format,
+            follows,
+        )
+        if ask.is_due(now) or (ask.deadline and ask.deadline.tzinfo is None):
+            raise InvalidAsk("deadline: must be a time to come, with a time zone")
+        standing = await self.store.add(ask)
+        if standing.id != ask.id and standing.body != ask.body:
+            raise KeyReused(key or "", standing.id)
+        return standing
+
+    def _checked(self, body: Body) -> Questions | Permission:
+        if isinstance(body, Question):
+            body = Questions((body,))
+        elif not isinstance(body, Questions | Permission):
+            body = Questions(body)
+        if problems := tuple(self._limits.problems(body)):
+            raise InvalidAsk(problems)
+        return body
+
+    async def wait(self, ask_id: str, *, timeout: float | None = None) -> Settlement | None:
+        """The settlement, once there is one; None when the timeout ends first. Waiting changes nothing."""
+        woken = asyncio.Event()
+        # Listen before the first read, so that no change is missed.
+        stop = self.store.hints(lambda _: woken.set(), ask_id)
+        ended = False
+
+        def end() -> None:
+            nonlocal ended
+            ended = True
+            woken.set()
+
+        stop_timer = self._clock.later(timeout, end) if timeout is not None else None
+        try:
+            while True:
+                entry = await self.get(ask_id)
+                if entry.settlement or ended:
+                    return entry.settlement
+                await self._nap(entry.ask, woken)
+        finally:
+            stop()
+            if stop_timer:
+                stop_timer()
+
+    async def _nap(self, ask: Ask, woken: asyncio.Event) -> None:
+        """Until a hint comes or the deadline does."""
+        stop_timer = None
+        if ask.deadline is not None:
+            left = (ask.deadline - self._clock.now()).total_seconds()
+            stop_timer = self._clock.later(min(left, _LONGEST_NAP), woken.set)
+        try:
+            await woken.wait()
+        finally:
+            if stop_timer:
+                stop_timer()
+        woken.clear()
+
+    async def ask(
+        self,
+        body: Body,
+        *,
+        asker: Asker | None = None,
+        key: str | None = None,
+        deadline: datetime | timedelta | None = None,
+        preview_format: PreviewFormat = "none",
+        follows: str | None = None,
+    ) -> Outcome:
+        """Post and wait for the outcome. Cancelled without a key, it withdraws: nobody could come back for it."""
+        ask = await self.post(
+            body, asker=asker, key=key, deadline=deadline, preview_format=preview_format, follows=follows
+        )
+        try:
+            settlement = await self.wait(ask.id)
+        except asyncio.CancelledError:
+            if key is None:
+                await asyncio.shield(self._withdraw_quietly(ask.id))
+            raise
+        assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
+        return settlement.outcome
+
+    async def _withdraw_quietly(self, ask_id: str) -> None:
+        with suppress(AlreadySettled):
+            await self.withdraw(ask_id, "the agent stopped waiting")
+
+    async def settle(
+        self,
+        ask_id: str,
+        reply: Reply,
+        *,
+        by: str,
+        surface: str,
+        submission: str | None = None,
+        digest: str | None = None,
+    ) -> Settlement:
+        """Settle an ask with a person's reply. The first one wins; the same submission again is the same success."""
+        if submission in (EXPIRY, WITHDRAWAL):
+            raise InvalidReply(f"submission: {submission} is not a person's")
+        entry = await self.store.get(ask_id)
+        fitted = entry.ask.fit(reply, digest) if entry.settlement is None else reply
+        return await self._settled(
+            ask_id, Settlement(fitted, self._clock.now(), submission or self._new_id(), by, surface, digest)
+        )
+
+    async def withdraw(self, ask_id: str, reason: str = "", *, by: str = "") -> Settlement:
+        """The asker takes it back. Twice is once."""
+        return await self._settled(ask_id, Settlement(Withdrawn(reason), self._clock.now(), WITHDRAWAL, by))
+
+    async def _settled(self, ask_id: str, settlement: Settlement) -> Settlement:
+        standing = await self.store.settle(ask_id, settlement)
+        if standing.submission != settlement.submission:
+            raise AlreadySettled(ask_id, standing)
+        return standing
+
+    async def get(self, ask_id: str) -> Entry:
+        """One ask with its settlement; a deadline that has come is seen here."""
+        entry = await self.store.get(ask_id)
+        if entry.settlement is None and entry.ask.is_due(now := self._clock.now()):
+            await self.store.expire(now)
+            entry = await self.store.get(ask_id)
+        return entry
+
+    async def page(self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False) -> Page:
+        """Some open or settled asks; see Store.page."""
+        await self.store.expire(self._clock.now())
+        return await self.store.page(state, after=after, limit=limit, newest=newest)
+
+    async def each(self, state: State, *, newest: bool = False) -> AsyncIterator[Entry]:
+        """Every entry of a listing, page after page."""
+        after: str | None = None
+        while True:
+            page = await self.page(state, after=after, newest=newest)
+            for entry in page.entries:
+                yield entry
+            if (after := page.after) is None:
+                return
+
+    @asynccontextmanager
+    async def watch(self) -> AsyncIterator[AsyncIterator[str | None]]:
+        """Hints about all asks, from this moment on: an id, or None for "read everything again"."""
+        unheard: dict[str | None, None] = {}  # a set in order: a watcher who is slow hears of each ask once
+        woken = asyncio.Event()
+
+        def heard(ask_id: str | None) -> None:
+            unheard[ask_id] = None
+            woken.set()
+
+        async def hear() -> AsyncGenerator[str | None]:
+            while True:
+                await woken.wait()
+                while unheard:
+                    ask_id = next(iter(unheard))
+                    del unheard[ask_id]
+                    yield ask_id
+                woken.clear()
+
+        stop = self.store.hints(heard)
+        hints = hear()
+        try:
+            yield hints
+        finally:
+            stop()
+            await hints.aclose()
+
+    async def close(self) -> None:
+        await self.store.close()

@@ -1,0 +1,149 @@
+"""Every setting, once: its name in askdesk.toml, its environment variable, its default, what it means.
+
+The environment goes before the file. Only the user's own file is read, never one in a project: a repository that an
+agent works in must not decide where its asks go.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from askdesk.core.errors import InvalidSettings, Problem, quoted
+
+
+class Settings(NamedTuple):
+    store: str
+    by: str
+    max_bytes: int
+    max_depth: int
+    busy_seconds: float
+
+
+class Setting(NamedTuple):
+    name: str
+    variable: str
+    kind: type[str] | type[int] | type[float]
+    default: Callable[[Mapping[str, str]], Any]
+    default_words: str
+    meaning: str
+
+
+def _data_folder(environ: Mapping[str, str]) -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+
+
+def _user_name(environ: Mapping[str, str]) -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "somebody"
+
+
+SETTINGS = (
+    Setting(
+        "store",
+        "ASKDESK_STORE",
+        str,
+        lambda environ: f"sqlite://{_data_folder(environ) / 'askdesk' / 'askdesk.db'}",
+        "an SQLite file in the user's data folder",
+        "where asks are kept: `sqlite:///path/to/file.db`, a path, or `memory:`",
+    ),
+    Setting("by", "ASKDESK_BY", str, _user_name, "the user's login name", "who settles an ask, as others will read it"),
+    Setting(
+        "max_bytes",
+        "ASKDESK_MAX_BYTES",
+        int,
+        lambda _: 1_000_000,
+        "1000000",
+        "the most bytes of an ask or a reply",
+    ),
+    Setting("max_depth", "ASKDESK_MAX_DEPTH", int, lambda _: 32, "32", "how deeply the JSON of an ask may be nested"),
+    Setting(
+        "busy_seconds",
+        "ASKDESK_BUSY_SECONDS",
+        float,
+        lambda _: 5.0,
+        "5",
+        "how long to wait for a store that another process has locked",
+    ),
+)
+
+
+def config_path(environ: Mapping[str, str]) -> Path:
+    """The user's askdesk.toml; ASKDESK_CONFIG names another file."""
+    if named := environ.get("ASKDESK_CONFIG"):
+        return Path(named)
+    if sys.platform in ("darwin", "win32"):
+        return _data_folder(environ) / "askdesk" / "askdesk.toml"
+    return Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "askdesk" / "askdesk.toml"
+
+
+def load(environ: Mapping[str, str] | None = None) -> Settings:
+    """All settings, or InvalidSettings naming every one that is wrong."""
+    environ = os.environ if environ is None else environ
+    path = config_path(environ)
+    written = _file(path, required="ASKDESK_CONFIG" in environ)
+    known = [setting.name for setting in SETTINGS]
+    problems = [
+        Problem(f"{path}: {name}", f"is not a setting; the settings are {', '.join(known)}")
+        for name in written
+        if name not in known
+    ]
+    values: dict[str, Any] = {}
+    for setting in SETTINGS:
+        try:
+            values[setting.name] = _value(setting, environ, written, path)
+        except InvalidSettings as error:
+            problems += error.problems
+    if problems:
+        raise InvalidSettings(problems)
+    return Settings(**values)
+
+
+def _file(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        if required:
+            raise InvalidSettings([Problem("ASKDESK_CONFIG", f"there is no file {path}")]) from None
+        return {}
+    except OSError as error:
+        raise InvalidSettings([Problem(str(path), str(error.strerror))]) from None
+    import tomllib
+
+    try:
+        return tomllib.loads(raw.decode())
+    except ValueError as error:  # TOML's own errors, and bytes that are not UTF-8
+        raise InvalidSettings([Problem(str(path), f"is not TOML: {error}")]) from None
+
+
+def _value(setting: Setting, environ: Mapping[str, str], written: Mapping[str, Any], path: Path) -> Any:
+    value: Any
+    if setting.variable in environ:
+        place, value = setting.variable, environ[setting.variable]
+    elif setting.name in written:
+        place, value = f"{path}: {setting.name}", written[setting.name]
+    else:
+        return setting.default(environ)
+    if setting.kind is str:
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidSettings([Problem(place, f"must be text, is {quoted(value)}")])
+        return value
+    number: Any
+    try:
+        number = setting.kind(value)
+    except (ValueError, TypeError):
+        number = -1
+    if isinstance(value, bool) or not 0 < number < float("inf"):
+        raise InvalidSettings([Problem(place, f"must be a number above 0, is {quoted(value)}")])
+    return number

@@ -1,0 +1,50 @@
+"""Numbered .sql files that bring a database up to date. Within a major version they only add, so older programs go on.
+
+The schema's number is major * 1000 + the number of the last file applied.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import apsw
+
+from askdesk.core.errors import StoreTooNew
+
+MAJOR = 1
+
+
+class Migration(NamedTuple):
+    number: int
+    sql: str
+
+
+@cache
+def sqlite_migrations() -> tuple[Migration, ...]:
+    folder = files("askdesk.stores") / "sql" / "sqlite"
+    scripts = sorted((path for path in folder.iterdir() if path.name.endswith(".sql")), key=lambda path: path.name)
+    return tuple(Migration(MAJOR * 1000 + int(path.name[:4]), path.read_text("utf-8")) for path in scripts)
+
+
+def migrate_sqlite(database: apsw.Connection) -> None:
+    """Apply what is missing, in one transaction; StoreTooNew where a newer major version was here."""
+    if not _pending(database):
+        return
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        for migration in _pending(database):  # looked at again: another process may have been first
+            database.execute(migration.sql)
+            database.pragma("user_version", migration.number)
+        database.execute("COMMIT")
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+
+
+def _pending(database: apsw.Connection) -> tuple[Migration, ...]:
+    version = int(database.pragma("user_version"))
+    if version // 1000 > MAJOR:
+        raise StoreTooNew(f"its schema is {version // 1000}.x; this askdesk knows up to {MAJOR}.x: upgrade it")
+    return tuple(migration for migration in sqlite_migrations() if migration.number > version)

@@ -1,0 +1,242 @@
+"""Asks and documents in one SQLite file, shared by all processes of a machine. The database decides every race."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+
+from askdesk.core.errors import StoreError, UnknownAsk, VersionConflict
+from askdesk.core.hints import Heard, Hints, Stop
+from askdesk.core.model import Ask, Entry, Settlement
+from askdesk.core.store import Document, Page, State, check_document, expiry, position
+from askdesk.stores.sqlite_file import Changed, SQLiteFile
+from askdesk.wire import record
+
+Row: TypeAlias = tuple[str, str | None]
+Values: TypeAlias = tuple[str | int | None, ...] | dict[str, str | int]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+# How often another process's changes are looked for: often while a wait is young, then at rest.
+_YOUNG_SECONDS, _YOUNG_PAUSE, _OLD_PAUSE = 60.0, 0.025, 0.1
+
+# Two partial indexes hold the numbers, so the latest one is two look-ups. Whoever deletes rows must leave the newest.
+_LATEST = """max(coalesce((SELECT max(changed) FROM asks WHERE settlement IS NULL), 0),
+                 coalesce((SELECT max(changed) FROM asks WHERE settlement IS NOT NULL), 0))"""
+_INSERT = f"""INSERT INTO asks (id, project, key, record, deadline, changed)
+              VALUES (?, ?, ?, ?, ?, {_LATEST} + 1)"""  # noqa: S608
+_BY_KEY = "SELECT record FROM asks WHERE project = ? AND key = ?"
+_BY_ID = "SELECT record, settlement FROM asks WHERE id = ?"
+_SETTLE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
+              WHERE id = :id AND settlement IS NULL AND (deadline IS NULL OR deadline > :now)"""  # noqa: S608
+_EXPIRE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
+              WHERE id = :id AND settlement IS NULL"""  # noqa: S608
+_STANDING = "SELECT settlement FROM asks WHERE id = ?"
+_DUE = "SELECT id FROM asks WHERE settlement IS NULL AND deadline <= ? ORDER BY deadline, changed"
+_CHANGED = """SELECT id FROM asks WHERE settlement IS NULL AND changed > :seen
+              UNION ALL SELECT id FROM asks WHERE settlement IS NOT NULL AND changed > :seen"""
+_PAGES = {
+    ("open", False): "settlement IS NULL AND changed > ? ORDER BY changed",
+    ("open", True): "settlement IS NULL AND changed < ? ORDER BY changed DESC",
+    ("settled", False): "settlement IS NOT NULL AND changed > ? ORDER BY changed",
+    ("settled", True): "settlement IS NOT NULL AND changed < ? ORDER BY changed DESC",
+}
+_BEYOND = 2**62
+
+
+class SQLiteStore:
+    """Made by `await SQLiteStore.open(path)`."""
+
+    def __init__(self, path: Path | str, busy_seconds: float) -> None:
+        self._file = SQLiteFile(Path(path), self._tell, busy_seconds)
+        self.shelf = SQLiteShelf(self._file)
+        self._hints = Hints()
+        self._looking: asyncio.Task[None] | None = None
+        self._young_until = 0.0
+        self._seen = (0, 0)
+
+    @classmethod
+    async def open(cls, path: Path | str, *, busy_seconds: float = 5.0) -> SQLiteStore:
+        """Open the file, making it first where there is none; wait so long for a lock that others hold."""
+        store = cls(path, busy_seconds)
+        await store._file.open()
+        return store
+
+    async def add(self, ask: Ask) -> Ask:
+        text = record.encode(ask)
+
+        def add(database: apsw.Connection) -> tuple[Ask, Changed]:
+            if ask.key is not None and (rows := _fetch(database, _BY_KEY, (ask.asker.project, ask.key))):
+                return record.decode_ask(rows[0][0]), ()
+            deadline = _microseconds(ask.deadline) if ask.deadline else None
+            database.execute(_INSERT, (ask.id, ask.asker.project, ask.key, text, deadline))
+            return ask, (ask.id,)
+
+        return await self._file.write(add)
+
+    async def settle(self, ask_id: str, settlement: Settlement) -> Settlement:
+        text = record.encode(settlement)
+
+        def settle(database: apsw.Connection) -> tuple[Settlement | None, Changed]:
+            now = _microseconds(settlement.at)
+            database.execute(_SETTLE, {"id": ask_id, "settlement": text, "now": now})
+            if database.changes():
+                return settlement, (ask_id,)
+            if not (rows := _fetch(database, _STANDING, (ask_id,))):
+                return None, ()
+            if (standing := rows[0][0]) is not None:
+                return record.decode_settlement(standing), ()
+            expired = expiry(settlement.at)
+            database.execute(_EXPIRE, {"id": ask_id, "settlement": record.encode(expired)})
+            return expired, (ask_id,)
+
+        if (standing := await self._file.write(settle)) is None:
+            raise UnknownAsk(ask_id)
+        return standing
+
+    async def get(self, ask_id: str) -> Entry:
+        rows = self._file.read(lambda database: _fetch(database, _BY_ID, (ask_id,)))
+        if not rows:
+            raise UnknownAsk(ask_id)
+        return _entry(rows[0])
+
+    async def page(self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False) -> Page:
+        start = position(after)
+        if start is None:
+            start = _BEYOND if newest else 0
+        query = f"SELECT record, settlement, changed FROM asks WHERE {_PAGES[state, newest]} LIMIT ?"  # noqa: S608
+
+        def page(database: apsw.Connection) -> Page:
+            rows = _fetch(database, query, (start, limit + 1))
+            more = str(rows[limit - 1][2]) if len(rows) > limit else None
+            return Page(tuple(_entry((text, settlement)) for text, settlement, _ in rows[:limit]), more)
+
+        return await self._file.read_apart(page)
+
+    async def expire(self, now: datetime) -> tuple[str, ...]:
+        moment = (_microseconds(now),)
+        if not self._file.read(lambda database: _fetch(database, f"{_DUE} LIMIT 1", moment)):
+            return ()
+        text = record.encode(expiry(now))
+
+        def expire(database: apsw.Connection) -> tuple[tuple[str, ...], Changed]:
+            due = tuple(ask_id for (ask_id,) in _fetch(database, _DUE, moment))
+            for ask_id in due:
+                database.execute(_EXPIRE, {"id": ask_id, "settlement": text})
+            return due, due
+
+        return await self._file.write(expire)
+
+    def hints(self, heard: Heard, ask_id: str | None = None) -> Stop:
+        loop = asyncio.get_running_loop()
+        self._young_until = loop.time() + _YOUNG_SECONDS
+        if self._looking is None or self._looking.done():
+            self._seen = self._file.read(_look)
+            self._looking = loop.create_task(self._look_for_changes())
+        return self._hints.listen(heard, ask_id)
+
+    async def _look_for_changes(self) -> None:
+        """Follow what other processes commit, for as long as anybody listens."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(_YOUNG_PAUSE if clock() < self._young_until else _OLD_PAUSE)
+            if not self._hints:
+                return
+            try:
+                self._look_once()
+            except StoreError:
+                self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
+
+    def _look_once(self) -> None:
+        version, latest = self._seen
+        now_version = self._file.read(_data_version)
+        if now_version == version:
+            return
+        self._seen = self._file.read(_look)
+        if self._seen[1] < latest:  # another file lies there now
+            self._hints.tell_all()
+            return
+        rows = self._file.read(lambda database: _fetch(database, _CHANGED, {"seen": latest}))
+        self._tell(tuple(ask_id for (ask_id,) in rows))
+
+    def _tell(self, changed: Changed) -> None:
+        for ask_id in changed:
+            self._hints.tell(ask_id)
+
+    async def close(self) -> None:
+        if self._looking:
+            self._looking.cancel()
+        await self._file.close()
+
+
+class SQLiteShelf:
+    """Documents in the same file, written by the same thread."""
+
+    def __init__(self, file: SQLiteFile) -> None:
+        self._file = file
+
+    async def get(self, name: str) -> Document | None:
+        check_document(name, None)
+        return self._file.read(lambda database: _document(database, name))
+
+    async def put(self, name: str, value: str | None, *, expect: int | None = None) -> Document | None:
+        check_document(name, value)
+
+        def put(database: apsw.Connection) -> tuple[Document | int | None, Changed]:
+            found = _document(database, name)
+            version = found.version if found else 0
+            if expect is not None and expect != version:
+                return version, ()
+            database.execute("DELETE FROM shelf WHERE name = ?", (name,))
+            if value is None:
+                return None, ()
+            database.execute("INSERT INTO shelf (name, value) VALUES (?, ?)", (name, value))
+            return Document(name, value, database.last_insert_rowid()), ()
+
+        written = await self._file.write(put)
+        if isinstance(written, int):
+            raise VersionConflict(name, expect or 0, written)
+        return written
+
+    async def list(self, prefix: str = "") -> tuple[Document, ...]:
+        check_document(prefix, None)
+
+        def listed(database: apsw.Connection) -> tuple[Document, ...]:
+            query = "SELECT name, value, version FROM shelf WHERE name >= ? AND substr(name, 1, ?) = ? ORDER BY name"
+            rows = _fetch(database, query, (prefix, len(prefix), prefix))
+            return tuple(Document(*row) for row in rows)
+
+        return await self._file.read_apart(listed)
+
+
+def _fetch(database: apsw.Connection, query: str, values: Values = ()) -> list[Any]:
+    """All rows: a query left unfinished would keep the WAL from shrinking."""
+    return database.execute(query, values).fetchall()
+
+
+def _document(database: apsw.Connection, name: str) -> Document | None:
+    rows = _fetch(database, "SELECT name, value, version FROM shelf WHERE name = ?", (name,))
+    return Document(*rows[0]) if rows else None
+
+
+def _entry(row: Row) -> Entry:
+    text, settlement = row
+    return Entry(record.decode_ask(text), record.decode_settlement(settlement) if settlement else None)
+
+
+def _data_version(database: apsw.Connection) -> int:
+    return int(database.pragma("data_version"))
+
+
+def _look(database: apsw.Connection) -> tuple[int, int]:
+    """The version of the file, then the number of the latest change: in this order nothing falls between them."""
+    return _data_version(database), int(_fetch(database, f"SELECT {_LATEST}")[0][0])
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND

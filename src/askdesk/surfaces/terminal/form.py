@@ -1,0 +1,66 @@
+"""What a person has filled in so far: pure, and shared by every terminal surface. No screen, no keys."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from askdesk.core.errors import InvalidReply
+from askdesk.core.model import Answer, Answered, Declined, Question
+
+
+class Form(Struct, frozen=True):
+    """The questions, an answer or a blank for each, and which one the person is at; after the last comes the review."""
+
+    questions: tuple[Question, ...]
+    answers: tuple[Answer | None, ...]
+    at: int = 0
+
+    @classmethod
+    def start(cls, questions: tuple[Question, ...]) -> Form:
+        return cls(questions, (None,) * len(questions))
+
+    @property
+    def question(self) -> Question:
+        return self.questions[self.at]
+
+    @property
+    def answer(self) -> Answer | None:
+        return self.answers[self.at]
+
+    @property
+    def in_review(self) -> bool:
+        return self.at == len(self.questions)
+
+    @property
+    def blanks(self) -> tuple[int, ...]:
+        return tuple(number for number, answer in enumerate(self.answers) if answer is None)
+
+    def go(self, at: int) -> Form:
+        return replace(self, at=max(0, min(at, len(self.questions))))
+
+    def fill(self, answer: Answer) -> Form:
+        """Answer the question at hand and go on. A note written before stays; InvalidReply where it does not fit."""
+        kept = answer if answer.note or self.answer is None else replace(answer, note=self.answer.note)
+        return self._put(self.question.fit(kept)).go(self.at + 1)
+
+    def note(self, words: str) -> Form:
+        """Put a note to the question at hand, whatever was or will be chosen."""
+        answer = replace(self.answer, note=words) if self.answer else Answer(note=words)
+        return self._put(answer)
+
+    def clear(self) -> Form:
+        """Make the question at hand a blank again and go on."""
+        return self._put(None).go(self.at + 1)
+
+    def _put(self, answer: Answer | None) -> Form:
+        return replace(self, answers=(*self.answers[: self.at], answer, *self.answers[self.at + 1 :]))
+
+    def reply(self) -> Answered:
+        """Everything, blanks included; InvalidReply where all is blank."""
+        if not any(self.answers):
+            raise InvalidReply("Every question is still blank. Answer at least one, or /decline.")
+        return Answered(self.answers)
+
+    def decline(self, message: str = "", *, stop: bool = False) -> Declined:
+        return Declined(message, self.answers, stop)

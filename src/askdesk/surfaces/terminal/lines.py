@@ -1,0 +1,94 @@
+"""Lines from and to a person, over a terminal, a pipe or a file. The one file of the plain surface that does I/O."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+_LONGEST_LINE = 1_000_000
+
+
+class Lines:
+    """Reads lines from a file descriptor without blocking the event loop, and writes to a stream."""
+
+    def __init__(self, descriptor: int, stream: TextIO) -> None:
+        self._descriptor = descriptor
+        self._stream = stream
+        self._typed = b""
+        self._is_terminal = os.isatty(descriptor)
+
+    @classmethod
+    def of_stdin(cls) -> Lines | None:
+        """Standard input, whatever it is; None where it is closed."""
+        return cls(sys.stdin.fileno(), sys.stderr) if sys.stdin is not None else None
+
+    @classmethod
+    def of_terminal(cls) -> Lines | None:
+        """The terminal that a person sits at, also where standard input is taken; None without one."""
+        if sys.stderr is None or not sys.stderr.isatty():
+            return None
+        if sys.stdin is not None and sys.stdin.isatty():
+            return cls.of_stdin()
+        try:
+            return cls(os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC), sys.stderr)
+        except OSError:
+            return None
+
+    def write(self, text: str) -> None:
+        self._put(f"{text}\n")
+
+    def _put(self, text: str) -> None:
+        encoding = self._stream.encoding or "utf-8"
+        with suppress(BrokenPipeError):  # nobody reads it any more; what was said is still on the desk
+            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            self._stream.flush()
+
+    def forget(self) -> None:
+        """Throw away what was typed on a terminal so far. A pipe was filled on purpose and keeps its lines."""
+        if not self._is_terminal:
+            return
+        import termios
+
+        self._typed = b""
+        with suppress(termios.error):
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+    async def read(self, prompt: str) -> str | None:
+        """The next whole line; None at the end of input, where a line cut off in its middle does not count."""
+        self._put(prompt)
+        while b"\n" not in self._typed:
+            if len(self._typed) > _LONGEST_LINE or not (more := await self._more()):
+                self._put("\n")
+                return None
+            self._typed += more
+        line, _, self._typed = self._typed.partition(b"\n")
+        if not self._is_terminal:
+            self._put("\n")  # on a terminal the person's own Enter moved on to the next line
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+    async def _more(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        readable: asyncio.Future[None] = loop.create_future()
+
+        def ready() -> None:
+            if not readable.done():
+                readable.set_result(None)
+
+        try:
+            loop.add_reader(self._descriptor, ready)
+        except PermissionError:  # a plain file or /dev/null: reading it never blocks
+            return self._read_now()
+        try:
+            await readable
+        finally:
+            loop.remove_reader(self._descriptor)
+        return self._read_now()
+
+    def _read_now(self) -> bytes:
+        try:
+            return os.read(self._descriptor, 65536)
+        except OSError:  # the terminal is gone
+            return b""
