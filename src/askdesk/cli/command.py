@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
@@ -55,6 +56,7 @@ Work: TypeAlias = Callable[[Desk], Coroutine[Any, Any, int]]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHORTEST_PREFIX = 4
 _LOOKED_THROUGH = 1000
+_ANY_WIDTH = 10_000
 _STATES: tuple[State, ...] = ("open", "settled")
 
 
@@ -92,6 +94,11 @@ def say(message: str, code: int = ANSWERED) -> int:
     for line in message.splitlines():
         print(f"askdesk: {line}", file=sys.stderr)
     return code
+
+
+def columns() -> int:
+    """How wide the output may be: as the terminal, or as long as it likes in a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _ANY_WIDTH
 
 
 def print_json(value: object) -> None:

@@ -10,7 +10,7 @@ import tempfile
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from askdesk.cli.command import on_desk, say
+from askdesk.cli.command import columns, on_desk, say
 from askdesk.cli.main import ANSWERED, UNREACHABLE
 from askdesk.core.desk import Desk
 from askdesk.core.errors import Unreachable
@@ -53,14 +53,8 @@ QUESTIONS = Questions(
         Question(
             "Which layout should the start page have?",
             [
-                Option(
-                    "Sidebar", "Navigation on the left", preview="+----+---------+\n| nav| content |\n+----+---------+"
-                ),
-                Option(
-                    "Top bar",
-                    "Navigation above",
-                    preview="+-------------+\n|     nav     |\n+-------------+\n|   content   |",
-                ),
+                Option("Sidebar", "Navigation on the left", SIDEBAR),
+                Option("Top bar", "Navigation above", TOP_BAR),
             ],
             header="Layout",
         ),
@@ -101,7 +95,7 @@ async def _story(desk: Desk, lines: Lines | None) -> int:
     except Unreachable:
         return say("you left without answering, so nothing was answered", UNREACHABLE)
     page = await desk.page("settled", newest=True)
-    print("What the desk keeps:", *table(page.entries, desk.now()), sep="\n  ")
+    print("\nWhat the desk keeps:", *table(page.entries, desk.now(), columns() - 2), sep="\n  ")
     print("\nNext: askdesk ask --help, or the README's ten lines of Python.")
     return ANSWERED
 

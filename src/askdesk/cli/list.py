@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
-from askdesk.cli.command import on_desk, print_json, say
+from askdesk.cli.command import columns, on_desk, print_json, say
 from askdesk.cli.main import ANSWERED
 from askdesk.core.desk import Desk
 from askdesk.core.store import State
@@ -35,7 +35,7 @@ def run(given: Namespace) -> int:
             return ANSWERED
         if not page.entries:
             return say(f"no {state} asks")
-        print("\n".join(table(page.entries, desk.now())))
+        print("\n".join(table(page.entries, desk.now(), columns())))
         if page.after:
             say(f"there are more: --after {page.after}")
         return ANSWERED

@@ -8,14 +8,19 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from askdesk.core.model import Ask, Asker, Entry
-from askdesk.core.text import cut, shown, width
+from askdesk.core.text import Shown, cut, shown, width
 
 _WIDTHS = (8, 6, 14, 20)
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
-def table(entries: Iterable[Entry], now: datetime) -> Iterable[str]:
-    """A heading, then a line for each entry."""
+def table(entries: Iterable[Entry], now: datetime, columns: int = 10_000) -> Iterable[str]:
+    """A heading, then a line for each entry, none wider than so many columns."""
+    for line in _lines(entries, now):
+        yield cut(line, columns)
+
+
+def _lines(entries: Iterable[Entry], now: datetime) -> Iterable[Shown]:
     yield _row("ID", "AGE", "AGENT", "PROJECT", "ASK")
     for entry in entries:
         ask = entry.ask
@@ -57,9 +62,9 @@ def _subject(ask: Ask) -> str:
     return f"{cut(shown(ask.questions[0].text), 60)}{more}"
 
 
-def _row(*texts: str) -> str:
+def _row(*texts: str) -> Shown:
     columns = [_column(text, cells) for text, cells in zip(texts[:-1], _WIDTHS, strict=True)]
-    return "  ".join([*columns, shown(texts[-1])]).rstrip()
+    return Shown("  ".join([*columns, shown(texts[-1])]).rstrip())
 
 
 def _column(text: str, cells: int) -> str:

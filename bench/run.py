@@ -1,0 +1,44 @@
+"""scripts/bench: every figure as a ratio to its floor, in a table; the raw numbers in bench/results/."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench import desks, start
+from bench.measure import HEADING, Ratio
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("scripts/bench", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="fewer rounds: rougher figures, in under a minute")
+    share = 5 if parser.parse_args().short else 1
+    ratios = [
+        _told("start", start.measure(100 // share)),
+        _told("memory", asyncio.run(desks.in_memory(500 // share))),
+        _told("SQLite", asyncio.run(desks.on_sqlite(3000 // share))),
+    ]
+    print(HEADING, *(ratio.row() for ratio in ratios), sep="\n")
+    print(f"\nPython {platform.python_version()}, {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}")
+    _keep(ratios)
+
+
+def _told(name: str, ratio: Ratio) -> Ratio:
+    print(f"bench: {name} done", file=sys.stderr)
+    return ratio
+
+
+def _keep(ratios: list[Ratio]) -> None:
+    folder = Path(__file__).with_name("results")
+    folder.mkdir(exist_ok=True)
+    raw = {ratio.name: ratio._asdict() for ratio in ratios}
+    (folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json").write_text(json.dumps(raw))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Who may import whom, what loads when: what keeps the house in order and the commands quick."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "askdesk"
+GUESTS = {"apsw", "msgspec", "asyncpg", "claude_agent_sdk", "mcp", "acp", "apprise", "uvloop"}
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has after running the code."""
+    code = f"{code}\nimport sys; print(*sorted(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in run.stdout.splitlines()[-1].split()}
+
+
+def test_importing_the_package_loads_no_guest_library() -> None:
+    assert loaded_by("import askdesk") & (GUESTS | {"asyncio", "typing", "json"}) == set()
+
+
+def test_help_loads_no_guest_library_and_no_event_loop() -> None:
+    code = "from askdesk.cli.main import main; main(['--help'])"
+    assert loaded_by(code) & (GUESTS | {"asyncio", "argparse", "json"}) == set()
+
+
+def test_a_desk_in_memory_does_not_load_sqlite() -> None:
+    code = "import asyncio, askdesk; asyncio.run(askdesk.open_desk('memory:').__aenter__())"
+    assert loaded_by(code) & GUESTS == {"msgspec"}
+
+
+def test_imports_go_one_way() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    run = subprocess.run([linter, "--no-logo"], cwd=SOURCE.parent.parent, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_every_module_opens_with_what_it_is(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    assert not tree.body or ast.get_docstring(tree)
+
+
+def test_every_public_name_can_be_had() -> None:
+    import askdesk
+
+    assert [name for name in askdesk.__all__ if getattr(askdesk, name, None) is None] == []
+
+
+def test_every_public_name_is_known_to_type_checkers() -> None:
+    text = (SOURCE / "__init__.py").read_text("utf-8")
+    import askdesk
+
+    assert [name for name in askdesk.__all__ if f" import {name} as {name}" not in text] == ["__version__"]

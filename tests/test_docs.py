@@ -1,0 +1,121 @@
+"""What the documents say is so: commands run, code runs, every option, setting and promise is accounted for."""
+
+import ast
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from askdesk.cli.main import COMMANDS
+from askdesk.settings import SETTINGS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+COMMANDS_PAGE = (ROOT / "docs" / "commands.md").read_text("utf-8")
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+
+
+def test_the_ten_lines_of_the_readme_ask_on_a_terminal() -> None:
+    (code,) = blocks(README, "python")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    seen = b""
+    while b"Your choice: " not in seen:
+        seen += os.read(terminal, 1024)
+    os.write(terminal, b"2\n")
+    while b"Building with SQLite." not in seen:
+        seen += os.read(terminal, 1024)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    os.close(terminal)
+
+
+PYTHON_PAGE = blocks((ROOT / "docs" / "python.md").read_text("utf-8"), "python")
+SAID = ["", "EXPIRED: nobody answered", "run {'command': 'make deploy'}", '= "Day.js"', "chosen=('Postgres',)"]
+
+
+@pytest.mark.parametrize(("code", "said"), list(zip(PYTHON_PAGE[1:], SAID[1:], strict=True)))
+def test_the_code_of_the_python_page_runs(code: str, said: str) -> None:
+    run = run_python(code)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert said in run.stdout
+
+
+def test_the_script_of_the_python_page_runs_once_somebody_answers_in_a_pipe() -> None:
+    code = PYTHON_PAGE[0].replace('key="setup-1",', 'key="setup-1", surface="plain",')
+    run = subprocess.run(
+        [sys.executable, "-c", code], input="1\n1,2\n8\nyes\n", capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout) == (0, "SQLite (Recommended)\nLogging, Metrics\n8\n")
+
+
+def test_the_commands_of_the_readme_are_there_to_run() -> None:
+    (block,) = blocks(README, "sh")
+    for line in block.splitlines():
+        assert os.access(ROOT / line.split()[0], os.X_OK)
+
+
+def help_of(command: str) -> str:
+    run = subprocess.run(
+        [sys.executable, "-m", "askdesk.cli.main", command, "--help"], capture_output=True, text=True, check=True
+    )
+    return run.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_is_documented(command: str) -> None:
+    assert f"askdesk {command}" in COMMANDS_PAGE
+    options = set(re.findall(r"--[a-z][a-z-]*", help_of(command))) - {"--help"}
+    assert {option for option in options if option not in COMMANDS_PAGE} == set()
+
+
+def test_no_option_is_documented_that_is_not_there() -> None:
+    documented = set(re.findall(r"--[a-z][a-z-]*", COMMANDS_PAGE)) - {"--help"}
+    assert documented - set(re.findall(r"--[a-z][a-z-]*", "".join(help_of(command) for command in COMMANDS))) == set()
+
+
+def test_every_setting_is_documented_as_it_is() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (.+?) \| (.+) \|$", page, re.MULTILINE)
+    assert rows == [(s.name, s.variable, s.default_words, s.meaning) for s in SETTINGS]
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    table = README.split("## Promises")[1].split("## ")[0]
+    named = re.findall(r"\| `(?:(.+?)::)?(\w+)` \|$", table, re.MULTILINE)
+    assert len(named) >= 10
+    functions = {
+        node.name
+        for path in [*(ROOT / "tests").rglob("*.py"), ROOT / "src" / "askdesk" / "testing" / "store_contract.py"]
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name for _, name in named if name not in functions} == set()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_picture_shows_what_the_demo_prints() -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import picture  # type: ignore[import-not-found, unused-ignore]
+    finally:
+        sys.path.pop(0)
+    drawn = (ROOT / "docs" / "picture.svg").read_text("utf-8")
+    assert drawn == picture.svg(picture.chosen(picture.exchange()))
