@@ -50,6 +50,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.core.store import State
+from askdesk.core.text import shown, shown_json
 
 Work: TypeAlias = Callable[[Desk], Coroutine[Any, Any, int]]
 
@@ -91,8 +92,8 @@ def guarded(run: Callable[[], int]) -> int:
 
 def say(message: str, code: int = ANSWERED) -> int:
     """Tell the person something, away from the result."""
-    for line in message.splitlines():
-        print(f"askdesk: {line}", file=sys.stderr)
+    for line in message.split("\n"):
+        print(f"askdesk: {shown(line)}", file=sys.stderr)
     return code
 
 
@@ -104,7 +105,7 @@ def columns() -> int:
 def print_json(value: object) -> None:
     """The result: on one line for programs, spread out for people."""
     readable = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    print(json.dumps(value, ensure_ascii=not readable, indent=2 if sys.stdout.isatty() else None))
+    print(shown_json(json.dumps(value, ensure_ascii=not readable, indent=2 if sys.stdout.isatty() else None)))
 
 
 def print_result(ask: Ask, settlement: Settlement) -> int:

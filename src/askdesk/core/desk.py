@@ -82,7 +82,7 @@ class Desk:
             preview_format,
             follows,
         )
-        if ask.is_due(now) or (ask.deadline and ask.deadline.tzinfo is None):
+        if ask.deadline is not None and (ask.deadline.tzinfo is None or ask.is_due(now)):
             raise InvalidAsk("deadline: must be a time to come, with a time zone")
         standing = await self.store.add(ask)
         if standing.id != ask.id and standing.body != ask.body:

@@ -52,6 +52,11 @@ def quoted(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
+def named(key: str) -> str:
+    """A key as it may stand in a path: as it is where it is a plain word, else quoted."""
+    return key if key.isascii() and key.isidentifier() else quoted(key)
+
+
 class AskdeskError(Exception):
     """The root of the tree above."""
 

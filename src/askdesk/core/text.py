@@ -91,6 +91,20 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{{{code:x}}}"
 
 
+def shown_json(text: str) -> Shown:
+    """A JSON text of the same value, with everything that could harm a screen written as JSON escapes."""
+    return Shown("".join(character if _is_harmless(character) else _json_escape(character) for character in text))
+
+
+def _is_harmless(character: str) -> bool:
+    return " " <= character <= "~" or character == "\n" or _shown_character(character, True) == character
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))
+
+
 def is_blank(text: str) -> bool:
     """Nothing in it that a person could see: spaces, but also zero-width and filler characters."""
     if text.isascii():

@@ -171,6 +171,7 @@ class SQLiteStore:
     async def close(self) -> None:
         if self._looking:
             self._looking.cancel()
+            await asyncio.wait([self._looking])
         await self._file.close()
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from askdesk.core import strict
-from askdesk.core.errors import InvalidAsk, Problem, quoted
+from askdesk.core.errors import InvalidAsk, Problem, named, quoted
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import Option, Question, Questions, repeated
 from askdesk.wire.written import written
@@ -74,7 +74,7 @@ class _Parser:
             raise InvalidAsk([Problem("input", f"must be an object with questions, is {quoted(given)}")])
         for key in given:
             if key not in _TOP:
-                self._problem(key, "is not a parameter; the parameters are questions and metadata")
+                self._problem(named(key), "is not a parameter; the parameters are questions and metadata")
         for key in ("answers", "annotations"):
             if given.get(key):
                 self._warn(key, "come from the person, not from you: dropped")
@@ -98,7 +98,7 @@ class _Parser:
             return None
         for key in metadata:
             if key != "source":
-                self._problem(f"metadata.{key}", "is not a parameter; the parameter is source")
+                self._problem(f"metadata.{named(key)}", "is not a parameter; the parameter is source")
         source = metadata.get("source")
         if source is not None and not isinstance(source, str):
             self._problem("metadata.source", f"must be text, is {quoted(source)}")
@@ -182,7 +182,7 @@ class _Parser:
         fields: dict[str, Any] = {}
         for key, value in given.items():
             if key not in names:
-                self._mend(f"{path}.{key}", "is not a field: dropped")
+                self._mend(f"{path}.{named(key)}", "is not a field: dropped")
             elif names[key] in fields:
                 self._problem(f"{path}.{key}", f"is another name of {names[key]}, which is there too")
             else:

@@ -29,7 +29,7 @@ from askdesk.core.model import (
     Settlement,
     Withdrawn,
 )
-from askdesk.core.text import shown
+from askdesk.core.text import shown, shown_json
 from askdesk.surfaces.terminal.dialog import Dialog, decide, enter, how_to_answer, prompt
 from askdesk.surfaces.terminal.form import Form
 from askdesk.surfaces.terminal.lines import Lines
@@ -151,11 +151,17 @@ def permission_lines(permission: Permission) -> Iterable[str]:
 def _input_lines(value: dict[str, Any]) -> Iterable[str]:
     for name, item in value.items():
         if isinstance(item, str) and "\n" in item:
-            yield f"    {shown(name, exact=True)}:"
-            yield from (f"      | {shown(line, exact=True)}" for line in item.split("\n"))
+            yield f"    {_exactly(name)}:"
+            yield from (f"      | {_exactly(line)}" for line in item.split("\n"))
         else:
-            text = item if isinstance(item, str) else strict.dumps(item)
-            yield f"    {shown(name, exact=True)}: {shown(text, exact=True)}"
+            yield f"    {_exactly(name)}: {_exactly(item)}"
+
+
+def _exactly(item: object) -> str:
+    """A text as it is where all of it can be seen, else as JSON, where an escape cannot be taken for plain text."""
+    if isinstance(item, str) and shown(item, exact=True) == item:
+        return item
+    return shown_json(strict.dumps(item))
 
 
 def entry_lines(entry: Entry) -> Iterable[str]:
