@@ -12,7 +12,10 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 from datetime import timedelta
+from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, TypeAlias, TypeVar
 
@@ -60,6 +63,8 @@ class _Tool(ABC):
             return tool.text(questions, await self._outcome(questions))
         except InvalidReply:
             raise
+        except InvalidAsk as error:
+            return _INVALID.format(error)
         except Exception as error:  # a framework would show it to the model, hang, or run on without an answer
             log.error("the questions could not be asked: %s", type(error).__name__, exc_info=error)
             return _UNAVAILABLE
@@ -93,12 +98,15 @@ class DeskTool(_Tool):
             running = None
         if running is self._loop:
             raise RuntimeError("this would block the desk's own event loop: await tool.asked(arguments) instead")
-        return asyncio.run_coroutine_threadsafe(self.asked(arguments), self._loop).result()
+        return _blocking(self.asked(arguments))
 
     async def _outcome(self, questions: Questions) -> Outcome:
-        return await self._desk.ask(
-            questions, asker=self._asker, deadline=self._deadline, preview_format=self._previews
-        )
+        if not self._loop.is_running():
+            raise RuntimeError("the desk's event loop has ended")
+        asking = self._desk.ask(questions, asker=self._asker, deadline=self._deadline, preview_format=self._previews)
+        if asyncio.get_running_loop() is self._loop:
+            return await asking
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, self._loop))
 
 
 class AskUserQuestionTool(_Tool):
@@ -140,7 +148,8 @@ class AskUserQuestionTool(_Tool):
 
     def _read(self, questions: Questions, given: Answers) -> Outcome:
         answers = {question: answer for question, answer in given.items() if answer is not None}
-        if not self._validate and not any(answers.values()):
+        known = {question.text for question in questions.items}
+        if not self._validate and all(answer in ("", []) for question, answer in answers.items() if question in known):
             return Declined()
         return tool.read(questions, {"answers": answers}, blanks=True)
 
@@ -158,19 +167,21 @@ async def _in_daemon_thread(work: Callable[[], _T]) -> _T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_T] = loop.create_future()
 
-    def deliver(set_it: Callable[[Any], None], value: object) -> None:
+    def deliver(settle: Callable[[], None]) -> None:
         if not done.done():
-            set_it(value)
+            settle()
 
     def run() -> None:
         try:
-            value, set_it = work(), done.set_result
+            settle = partial(done.set_result, work())
+        except (StopIteration, SystemExit) as error:  # the one fits no future, the other would end the agent
+            settle = partial(done.set_exception, RuntimeError(f"the handler raised {type(error).__name__}"))
         except BaseException as error:  # noqa: BLE001 - raised again by whoever awaits it
-            loop.call_soon_threadsafe(deliver, done.set_exception, error)
-        else:
-            loop.call_soon_threadsafe(deliver, set_it, value)
+            settle = partial(done.set_exception, error)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits for the answers any more
+            loop.call_soon_threadsafe(deliver, settle)
 
-    threading.Thread(target=run, daemon=True, name="askdesk-handler").start()
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True, name="askdesk-handler").start()
     return await done
 
 

@@ -10,7 +10,7 @@ from secrets import token_hex
 from typing import TypeAlias
 
 from askdesk.core.clock import Clock, SystemClock
-from askdesk.core.errors import AlreadySettled, InvalidAsk, InvalidReply, KeyReused
+from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, KeyReused
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import (
     Ask,
@@ -29,6 +29,7 @@ from askdesk.core.store import EXPIRY, WITHDRAWAL, Page, Shelf, State, Store
 
 Body: TypeAlias = Question | Questions | Permission | Iterable[Question]
 
+_LONGEST_DEADLINE = timedelta(days=36_500)
 _LONGEST_NAP = 86_400.0  # seconds; a deadline years away is looked at once a day, which any timer can hold
 
 
@@ -71,22 +72,29 @@ class Desk:
         follows: str | None = None,
     ) -> Ask:
         """Put an ask on the desk. When this returns it is kept; the same key and body again is the same ask."""
+        return await self._kept(self._made(body, asker, key, deadline, preview_format, follows))
+
+    def _made(
+        self,
+        body: Body,
+        asker: Asker | None,
+        key: str | None,
+        deadline: datetime | timedelta | None,
+        preview_format: PreviewFormat,
+        follows: str | None,
+    ) -> Ask:
         now = self._clock.now()
-        ask = Ask(
-            self._new_id(),
-            self._checked(body),
-            asker or Asker(),
-            now,
-            key,
-            now + deadline if isinstance(deadline, timedelta) else deadline,
-            preview_format,
-            follows,
-        )
+        if isinstance(deadline, timedelta):
+            deadline = now + min(deadline, _LONGEST_DEADLINE)
+        ask = Ask(self._new_id(), self._checked(body), asker or Asker(), now, key, deadline, preview_format, follows)
         if ask.deadline is not None and (ask.deadline.tzinfo is None or ask.is_due(now)):
             raise InvalidAsk("deadline: must be a time to come, with a time zone")
+        return ask
+
+    async def _kept(self, ask: Ask) -> Ask:
         standing = await self.store.add(ask)
         if standing.id != ask.id and standing.body != ask.body:
-            raise KeyReused(key or "", standing.id)
+            raise KeyReused(ask.key or "", standing.id)
         return standing
 
     def _checked(self, body: Body) -> Questions | Permission:
@@ -103,7 +111,7 @@ class Desk:
         woken = asyncio.Event()
         # Listen before the first read, so that no change is missed.
         stop = self.store.hints(lambda _: woken.set(), ask_id)
-        ended = False
+        ended = timeout is not None and timeout <= 0
 
         def end() -> None:
             nonlocal ended
@@ -146,20 +154,19 @@ class Desk:
         follows: str | None = None,
     ) -> Outcome:
         """Post and wait for the outcome. Cancelled without a key, it withdraws: nobody could come back for it."""
-        ask = await self.post(
-            body, asker=asker, key=key, deadline=deadline, preview_format=preview_format, follows=follows
-        )
+        ask = self._made(body, asker, key, deadline, preview_format, follows)
         try:
-            settlement = await self.wait(ask.id)
+            standing = await self._kept(ask)
+            settlement = await self.wait(standing.id)
         except asyncio.CancelledError:
-            if key is None:
+            if key is None:  # also while it is being kept: a store may have begun and go on without us
                 await asyncio.shield(self._withdraw_quietly(ask.id))
             raise
         assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
         return settlement.outcome
 
     async def _withdraw_quietly(self, ask_id: str) -> None:
-        with suppress(AlreadySettled):
+        with suppress(AskdeskError):  # settled meanwhile, never kept, or the store is gone: nothing to take back
             await self.withdraw(ask_id, "the agent stopped waiting")
 
     async def settle(

@@ -34,12 +34,16 @@ class Hints:
         return stop
 
     def tell(self, ask_id: str) -> None:
-        for name in (ask_id, None):
-            for heard in tuple(self._listeners.get(name, {}).values()):
-                heard(ask_id)
+        self._tell(self._listeners.get(ask_id, {}), ask_id)
+        self._tell(self._listeners.get(None, {}), ask_id)
 
     def tell_all(self) -> None:
         """Something changed and nobody knows what: everybody reads again."""
         for listeners in tuple(self._listeners.values()):
-            for heard in tuple(listeners.values()):
-                heard(None)
+            self._tell(listeners, None)
+
+    @staticmethod
+    def _tell(listeners: dict[int, Heard], ask_id: str | None) -> None:
+        for ticket, heard in tuple(listeners.items()):
+            if ticket in listeners:  # not stopped by one that was told before
+                heard(ask_id)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 SIZE = 1_000_000
 DEPTH = 32
 
+_LONGEST_NUMBER = 1000  # bits; beyond, no float holds it, and Python itself will not write it out
 _NUL = "\0"
 
 
@@ -50,6 +51,8 @@ def check(value: object, *, depth: int = DEPTH) -> None:
             _check_text(item)
         elif isinstance(item, float) and not math.isfinite(item):
             raise NotStrict("holds NaN or Infinity, which are not JSON")
+        elif isinstance(item, int) and item.bit_length() > _LONGEST_NUMBER:
+            raise NotStrict("holds a number that is too long")
         elif isinstance(item, dict | list | tuple):
             if level > depth:
                 raise NotStrict(f"is nested deeper than {depth} levels")

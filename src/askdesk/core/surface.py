@@ -45,8 +45,7 @@ async def attend_one(
             return await _submit(desk, ask, reply, by=by, surface=surface, lost=lost)
         settlement = waiting.result()
     finally:
-        await _ended(presenting)
-        await _ended(waiting)
+        await _ended(presenting, waiting)
     if settlement and lost:
         lost(ask, settlement)
     return settlement
@@ -69,8 +68,10 @@ async def _next_open(desk: Desk, passed: set[str]) -> Ask | None:
     return None
 
 
-async def _ended(task: asyncio.Future[Any]) -> None:
-    task.cancel()
-    await asyncio.wait((task,))
-    if not task.cancelled():
-        task.exception()  # whoever needed it has it; asyncio would warn that nobody looked
+async def _ended(*tasks: asyncio.Future[Any]) -> None:
+    for task in tasks:  # all of them first: the wait below may itself be cancelled
+        task.cancel()
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # whoever needed it has it; asyncio would warn that nobody looked

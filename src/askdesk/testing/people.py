@@ -20,10 +20,22 @@ from askdesk.wire import tool
 @asynccontextmanager
 async def at_desk(desk: Desk, present: Present, *, by: str = "ana", surface: str = "script") -> AsyncIterator[None]:
     """A person who sits at the desk while the block runs."""
+    block = asyncio.current_task()
     sitting = asyncio.create_task(attend(desk, present, by=by, surface=surface))
+    failed = False
+
+    def end_block(sitting: asyncio.Task[None]) -> None:
+        nonlocal failed
+        if block and not sitting.cancelled():  # its script failed, and whoever waits for the person would for ever
+            failed = block.cancel()
+
+    sitting.add_done_callback(end_block)
     try:
         yield
     finally:
+        sitting.remove_done_callback(end_block)
+        if block and failed:
+            block.uncancel()
         sitting.cancel()
         with suppress(asyncio.CancelledError):
             await sitting
@@ -48,8 +60,9 @@ def partial() -> Present:
     async def present(ask: Ask) -> Reply | None:
         if not isinstance(ask.body, Questions):
             return None
-        first = ask.questions[0].read(ask.questions[0].options[0].label)
-        return Answered((first, *(None for _ in ask.questions[1:])))
+        question = ask.questions[0]
+        words = question.options[0].label if question.options else question.default or f"{question.minimum or 0:g}"
+        return Answered((question.read(words), *(None for _ in ask.questions[1:])))
 
     return present
 
@@ -100,12 +113,19 @@ def late(seconds: float, present: Present, *, clock: Clock) -> Present:
 def twice(present: Present, desk: Desk, *, by: str = "ana", surface: str = "script") -> Present:
     """Sends the same submission a second time before attend() sends it its own way: a double click, a lost reply."""
 
+    async def send(ask: Ask, reply: Reply, digest: str | None) -> None:
+        for _ in range(2):
+            await desk.settle(ask.id, reply, by=by, surface=surface, submission="double click", digest=digest)
+
     async def presented(ask: Ask) -> Reply | None:
         reply = await present(ask)
         if reply is not None:
             digest = ask.permission.digest if ask.permission else None
-            for _ in range(2):
-                await desk.settle(ask.id, reply, by=by, surface=surface, submission="double click", digest=digest)
+            sending = asyncio.ensure_future(send(ask, reply, digest))
+            try:
+                await asyncio.shield(sending)
+            finally:
+                await sending  # attend() takes the screen away after the first; the second is on its way all the same
         return reply
 
     return presented
