@@ -54,7 +54,7 @@ def quoted(value: object) -> str:
 
 def named(key: str) -> str:
     """A key as it may stand in a path: as it is where it is a plain word, else quoted."""
-    return key if key.isascii() and key.isidentifier() else quoted(key)
+    return key if key.isascii() and key.isidentifier() and len(key) <= _LONGEST_VALUE else quoted(key)
 
 
 class AskdeskError(Exception):

@@ -29,8 +29,8 @@ class Limits(Struct, frozen=True):
     def problems(self, body: Questions | Permission) -> Iterable[Problem]:
         """Every limit that a body breaks."""
         if isinstance(body, Permission):
-            if len(body.input) > self.size:
-                yield Problem("input", f"must not be longer than {self.size} bytes, is {len(body.input)}")
+            if (size := len(body.input.encode())) > self.size:
+                yield Problem("input", f"must not be longer than {self.size} bytes, is {size}")
             return
         yield from self.count_problems("questions", len(body.items), self.questions)
         for number, question in enumerate(body.items):
@@ -41,8 +41,11 @@ class Limits(Struct, frozen=True):
             yield Problem("kind", f"must be {' or '.join(self.kinds)}, is {question.kind}")
         elif question.kind == "choice":
             yield from self.count_problems("options", len(question.options), self.options)
-        if self.header is not None and not 0 < len(question.header) <= self.header:
-            yield Problem("header", f"needs 1-{self.header} characters, has {len(question.header)}")
+        yield from self.header_problems(question.header)
+
+    def header_problems(self, header: str) -> Iterable[Problem]:
+        if self.header is not None and not 0 < len(header) <= self.header:
+            yield Problem("header", f"needs 1-{self.header} characters, has {len(header)}")
 
     @staticmethod
     def count_problems(path: str, count: int, between: tuple[int, int]) -> Iterable[Problem]:

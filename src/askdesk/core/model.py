@@ -126,9 +126,10 @@ class Question(Struct, frozen=True, omit_defaults=True):
     def _fit_number(self, answer: Answer) -> Answer:
         if answer.chosen:
             raise InvalidReply("takes a number, not an option")
-        if answer.other and (flaw := self.number_flaw(answer.other)):
+        number = "" if is_blank(answer.other) else answer.other.strip()
+        if number and (flaw := self.number_flaw(number)):
             raise InvalidReply(flaw)
-        return replace(answer, other=answer.other.strip(), multi_select=False)
+        return replace(answer, other=number, multi_select=False)
 
     def number_flaw(self, text: str) -> str | None:
         """Why a text is not a number that this question takes."""
@@ -223,8 +224,9 @@ class Permission(Struct, frozen=True, omit_defaults=True, tag="permission", tag_
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        force_setattr(self, "input", _json_text(self.input))
-        force_setattr(self, "suggestions", tuple(_json_text(rule) for rule in self.suggestions))
+        suggestions = (_json_text(f"suggestions[{n}]", rule) for n, rule in enumerate(self.suggestions))
+        force_setattr(self, "input", _json_text("input", self.input))
+        force_setattr(self, "suggestions", tuple(suggestions))
         problems = [
             *_text_problems("tool", self.tool, blank=False),
             *_object_problems("input", self.input),
@@ -457,13 +459,13 @@ def _token(label: str) -> str:
     return json.dumps(label, ensure_ascii=False) if ", " in label or '"' in label else label
 
 
-def _json_text(value: str | Mapping[str, Any]) -> str:
+def _json_text(path: str, value: str | Mapping[str, Any]) -> str:
     if isinstance(value, str):
         return value
     try:
         return strict.dumps(value)
     except (TypeError, ValueError, RecursionError):
-        raise InvalidAsk([Problem("input", "is not a JSON object")]) from None
+        raise InvalidAsk([Problem(path, "is not a JSON object")]) from None
 
 
 def _text_problems(path: str, text: object, *, blank: bool = True) -> Iterable[Problem]:

@@ -111,7 +111,7 @@ def position(after: str | None) -> int | None:
     """Where a page goes on, as a number."""
     if after is None:
         return None
-    if not (after.isascii() and after.isdigit()):
+    if not (after.isascii() and after.isdigit() and len(after) < 19):
         raise AskdeskError(f"after: not where a page ended: {quoted(after)}")
     return int(after)
 

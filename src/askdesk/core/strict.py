@@ -9,10 +9,12 @@ import json
 import math
 from typing import Any, NoReturn
 
+from askdesk.core.errors import quoted
+
 SIZE = 1_000_000
 DEPTH = 32
 
-_LONGEST_NUMBER = 1000  # bits; beyond, no float holds it, and Python itself will not write it out
+_TOO_LONG = 10**4300  # from here on Python itself will not write a number out
 _NUL = "\0"
 
 
@@ -51,7 +53,7 @@ def check(value: object, *, depth: int = DEPTH) -> None:
             _check_text(item)
         elif isinstance(item, float) and not math.isfinite(item):
             raise NotStrict("holds NaN or Infinity, which are not JSON")
-        elif isinstance(item, int) and item.bit_length() > _LONGEST_NUMBER:
+        elif isinstance(item, int) and abs(item) >= _TOO_LONG:
             raise NotStrict("holds a number that is too long")
         elif isinstance(item, dict | list | tuple):
             if level > depth:
@@ -104,7 +106,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise NotStrict(f"has the key {json.dumps(twice)} twice in one object")
+        raise NotStrict(f"has the key {quoted(twice)} twice in one object")
     return value
 
 

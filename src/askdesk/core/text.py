@@ -13,10 +13,13 @@ from typing import NewType
 Shown = NewType("Shown", str)
 
 _MOST_MARKS = 3  # combining marks on one character; living scripts stay below, "zalgo" does not
-_HIDDEN_LETTERS = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # printable by category, empty on a screen
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# Letters and marks by category, and nothing to see on a screen: fillers, free variation and variation selectors.
+_FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _JOINERS = "\u200c\u200d"
-_VARIATIONS = "\ufe0e\ufe0f"
+_SELECTORS = "\ufe0e\ufe0f"
 _JOINING_SCRIPTS = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u0900-\u0dff]")
 
 
@@ -37,20 +40,19 @@ def shown(text: str, *, lines: bool = False, exact: bool = False) -> Shown:
 
 def _shown_characters(text: str, *, exact: bool) -> list[str]:
     parts: list[str] = []
-    marks = 0
+    marks = _MOST_MARKS  # so none may stand first, where there is nothing to stand on
     for position, character in enumerate(text):
         if " " <= character <= "~" or character == "\n":
             marks = 0
             parts.append(character)
-            continue
-        if _is_mark(character):
+        elif character in _JOINERS or character in _SELECTORS:
+            lawful = not exact and marks <= _MOST_MARKS and _joins(text, position)
+            parts.append(character if lawful else _escape(character))
+        elif _is_mark(character):
             marks += 1
-            parts.append(character if marks <= _MOST_MARKS and position and not exact else _escape(character))
-            continue
-        marks = 0
-        if character in _JOINERS or character in _VARIATIONS:
-            parts.append(character if not exact and _joins(text, position) else _escape(character))
+            parts.append(character if marks <= _MOST_MARKS and not exact else _escape(character))
         else:
+            marks = 0
             parts.append(_shown_character(character, exact))
     return parts
 
@@ -59,31 +61,40 @@ def _shown_characters(text: str, *, exact: bool) -> list[str]:
 def _shown_character(character: str, exact: bool) -> str:
     if character == "\t":
         return "\\t" if exact else "    "
-    category = unicodedata.category(character)
-    if category in _INVISIBLE or character in _HIDDEN_LETTERS:
+    if _is_hidden(character):
         return _escape(character)
-    if category == "Zs":  # no-break and friends: a plain blank in prose; the wide one of CJK text stays as it is
+    if unicodedata.category(character) == "Zs" and character != " ":
+        # No-break and friends: a plain blank in prose, where the wide one of CJK text stays as it is.
         return _escape(character) if exact else ("\u3000" if character == "\u3000" else " ")
     return character
 
 
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _INVISIBLE or bool(_FILLERS.match(character))
+
+
 def _is_mark(character: str) -> bool:
-    return character > "\u02ff" and unicodedata.category(character) in ("Mn", "Me") and character not in _VARIATIONS
+    return character > "\u02ff" and unicodedata.category(character) in ("Mn", "Me") and not _FILLERS.match(character)
 
 
 def _joins(text: str, position: int) -> bool:
-    """Whether a joiner or variation selector does its lawful work: inside an emoji, or inside a joining script."""
-    before = text[position - 1] if position else ""
-    after = text[position + 1 : position + 2]
-    if text[position] in _VARIATIONS:
-        return bool(before) and _is_pictured(before)
+    """Whether a joiner or selector does its lawful work: inside an emoji, or inside a script that joins its letters."""
+    before, after = text[:position][-1:], text[position + 1 : position + 2]
+    if text[position] in _SELECTORS:
+        return _takes_selector(before)
     if _JOINING_SCRIPTS.match(before) and _JOINING_SCRIPTS.match(after):
-        return True
-    return text[position] == "\u200d" and (_is_pictured(before) or before in _VARIATIONS) and _is_pictured(after)
+        return not _is_hidden(before) and unicodedata.category(after) == "Lo"
+    if before and before in _SELECTORS:
+        before = text[: position - 1][-1:]
+    return text[position] == "\u200d" and _is_symbol(before) and _is_symbol(after)
 
 
-def _is_pictured(character: str) -> bool:
-    return bool(character) and (unicodedata.category(character) in ("So", "Sk") or character in "#*0123456789")
+def _takes_selector(character: str) -> bool:
+    return bool(character) and (character in "#*0123456789©®ℹ" or _is_symbol(character, "SP"))
+
+
+def _is_symbol(character: str, classes: str = "S") -> bool:
+    return character > "\u2000" and unicodedata.category(character)[0] in classes and not _is_hidden(character)
 
 
 def _escape(character: str) -> str:
@@ -109,10 +120,7 @@ def is_blank(text: str) -> bool:
     """Nothing in it that a person could see: spaces, but also zero-width and filler characters."""
     if text.isascii():
         return not text.strip()
-    return all(
-        character.isspace() or character in _HIDDEN_LETTERS or unicodedata.category(character) in _INVISIBLE
-        for character in text
-    )
+    return all(character.isspace() or _is_hidden(character) for character in text)
 
 
 def width(text: Shown) -> int:
@@ -123,7 +131,7 @@ def width(text: Shown) -> int:
 
 
 def _cells(character: str) -> int:
-    if character in _JOINERS or character in _VARIATIONS or _is_mark(character):
+    if character in _JOINERS or character in _SELECTORS or _is_mark(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 

@@ -26,9 +26,9 @@ class MemoryStore:
 
     async def add(self, ask: Ask) -> Ask:
         if ask.key is not None:
-            first = self._keys.setdefault((ask.asker.project, ask.key), ask.id)
-            if first != ask.id:
+            if first := self._keys.get((ask.asker.project, ask.key)):
                 return self._entry(first).ask
+            self._keys[ask.asker.project, ask.key] = ask.id
         change = next(self._changes)
         self._listed["open"][ask.id] = (change, Entry(ask))
         if ask.deadline is not None:
@@ -94,6 +94,7 @@ class MemoryShelf:
         self._versions = itertools.count(1)
 
     async def get(self, name: str) -> Document | None:
+        check_document(name, None)
         return self._documents.get(name)
 
     async def put(self, name: str, value: str | None, *, expect: int | None = None) -> Document | None:
@@ -110,4 +111,5 @@ class MemoryShelf:
         return document
 
     async def list(self, prefix: str = "") -> tuple[Document, ...]:
+        check_document(prefix, None)
         return tuple(self._documents[name] for name in sorted(self._documents) if name.startswith(prefix))

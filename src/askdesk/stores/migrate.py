@@ -43,8 +43,15 @@ def migrate_sqlite(database: apsw.Connection) -> None:
             database.execute("ROLLBACK")
 
 
-def _pending(database: apsw.Connection) -> tuple[Migration, ...]:
+def check_known(database: apsw.Connection) -> int:
+    """The schema's number; StoreTooNew where a newer major version was here."""
     version = int(database.pragma("user_version"))
     if version // 1000 > MAJOR:
-        raise StoreTooNew(f"its schema is {version // 1000}.x; this askdesk knows up to {MAJOR}.x: upgrade it")
+        name = database.db_filename("main")
+        raise StoreTooNew(f"{name}: its schema is {version // 1000}.x; this askdesk knows {MAJOR}.x: upgrade it")
+    return version
+
+
+def _pending(database: apsw.Connection) -> tuple[Migration, ...]:
+    version = check_known(database)
     return tuple(migration for migration in sqlite_migrations() if migration.number > version)

@@ -13,6 +13,7 @@ from askdesk.core.errors import StoreError, UnknownAsk, VersionConflict
 from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
+from askdesk.core.strict import text_flaw
 from askdesk.stores.sqlite_file import Changed, SQLiteFile
 from askdesk.wire import record
 
@@ -81,6 +82,8 @@ class SQLiteStore:
 
     async def settle(self, ask_id: str, settlement: Settlement) -> Settlement:
         text = record.encode(settlement)
+        if text_flaw(ask_id):
+            raise UnknownAsk(ask_id)
 
         def settle(database: apsw.Connection) -> tuple[Settlement | None, Changed]:
             now = _microseconds(settlement.at)
@@ -100,8 +103,8 @@ class SQLiteStore:
         return standing
 
     async def get(self, ask_id: str) -> Entry:
-        rows = self._file.read(lambda database: _fetch(database, _BY_ID, (ask_id,)))
-        if not rows:
+        query = (ask_id,)
+        if text_flaw(ask_id) or not (rows := self._file.read(lambda database: _fetch(database, _BY_ID, query))):
             raise UnknownAsk(ask_id)
         return _entry(rows[0])
 

@@ -6,6 +6,7 @@ Several processes, and several versions of askdesk, may have the file open at on
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import tempfile
 import threading
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import apsw
 
 from askdesk.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreGone
-from askdesk.stores.migrate import migrate_sqlite
+from askdesk.stores.migrate import check_known, migrate_sqlite
 
 T = TypeVar("T")
 Changed: TypeAlias = tuple[str, ...]
@@ -30,6 +31,7 @@ Result: TypeAlias = tuple[Any, Changed] | Exception
 
 _APPLICATION_ID = 0x41534B44  # "ASKD"
 _MOST_IN_A_BATCH = 500
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _OUT_OF_ROOM = {778, 4874}  # SQLITE_IOERR_WRITE under a file-size limit, SQLITE_IOERR_SHMSIZE
 
 
@@ -64,6 +66,8 @@ class SQLiteFile:
         self._reader: _Handle | None = None
         self._near_reader: _Handle | None = None  # the event loop's own
         self._closed = False
+        self._wal = path.with_name(f"{path.name}-wal")
+        self._opened: tuple[tuple[int, int], tuple[int, int] | None] | None = None  # the file, and its WAL
 
     async def open(self) -> None:
         """Open the file, making it first where there is none."""
@@ -104,6 +108,7 @@ class SQLiteFile:
 
     async def close(self) -> None:
         """Finish the queue, then let go of the file."""
+        self._check_process()
         if self._closed:
             return
         self._closed = True
@@ -114,9 +119,12 @@ class SQLiteFile:
                 with suppress(apsw.Error):
                     handle.connection.close()
 
-    def _check_usable(self) -> None:
+    def _check_process(self) -> None:
         if os.getpid() != self._process:  # the writer's thread did not come along
             raise StoreError(f"{self.path}: was opened before a fork; open it anew in the child process")
+
+    def _check_usable(self) -> None:
+        self._check_process()
         if self._closed:
             raise StoreError(f"{self.path}: is closed")
 
@@ -146,6 +154,7 @@ class SQLiteFile:
             database = writer.connection
             database.execute("BEGIN IMMEDIATE")
             try:
+                check_known(database)  # a newer program may have been here since the last batch
                 results = [write.operation(database) for write in batch]
                 if _identity(self.path) != writer.identity:
                     raise StoreGone(f"{self.path}: was replaced while it was open; nothing was written")
@@ -173,11 +182,12 @@ class SQLiteFile:
             if not self.path.exists():
                 self._make()
             self._writer = self._fresh(None, writable=True)
-            _check_ours(self.path, self._writer.connection)
             migrate_sqlite(self._writer.connection)
 
     def _make(self) -> None:
         """Build the file beside its place and link it in: the first one wins, and nobody sees a half-made file."""
+        if self._wal.exists() and not self.path.exists():  # in this order: another process may be making it right now
+            raise StoreGone(f"{self.path}: was deleted, but {self._wal.name} is there: put it back, or delete both")
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=".askdesk-", dir=self.path.parent)  # made with mode 0600
         os.close(descriptor)
@@ -198,14 +208,23 @@ class SQLiteFile:
         identity = _identity(self.path)
         if handle and handle.identity == identity:
             return handle
-        if handle:
-            handle.connection.close()
+        self._check_no_leftover(identity)
         connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)  # never creates
         connection.set_busy_handler(self._wait_a_little())
         connection.pragma("synchronous", "full")
         if not writable:
             connection.pragma("query_only", True)
+        _check_ours(self.path, connection)
+        check_known(connection)
+        self._opened = identity, _inode(self._wal)
+        if handle:  # only now: where the new one cannot be used, the old one may come back
+            handle.connection.close()
         return _Handle(connection, identity)
+
+    def _check_no_leftover(self, identity: tuple[int, int]) -> None:
+        """SQLite would write what is left in the old file's WAL into the new file."""
+        if self._opened and self._opened[0] != identity and self._opened[1] == _inode(self._wal) is not None:
+            raise StoreGone(f"{self.path}: was replaced; delete {self._wal.name}, which belongs to the old one")
 
     def _wait_a_little(self) -> Callable[[int], bool]:
         """SQLite's own handler backs off up to 100 ms; waiting 1 ms each time is fairer and twelve times faster."""
@@ -228,7 +247,8 @@ class SQLiteFile:
         except apsw.Error as error:
             raise self._ours(error) from None
         except OSError as error:
-            raise StoreGone(f"{self.path}: {error.strerror or error}") from None
+            kind = StoreFull if error.errno in _NO_ROOM else StoreGone
+            raise kind(f"{self.path}: {error.strerror or error}") from None
 
     def _ours(self, error: apsw.Error) -> StoreError:
         code = getattr(error, "extendedresult", 0)
@@ -247,6 +267,13 @@ def _identity(path: Path) -> tuple[int, int]:
     except FileNotFoundError:
         raise StoreGone(f"{path}: the file was deleted") from None
     return found.st_dev, found.st_ino
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        return _identity(path)
+    except StoreGone:
+        return None
 
 
 def _check_ours(path: Path, database: apsw.Connection) -> None:

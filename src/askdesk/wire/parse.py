@@ -129,8 +129,8 @@ class _Parser:
             return None
         fields = self._fields(path, given, _QUESTION)
         self._texts.append(fields.get("question"))
-        kind = fields.get("kind") or "choice"
-        values = {
+        kind = "choice" if fields.get("kind") is None else fields["kind"]
+        values: dict[str, Any] = {
             "text": fields.get("question", ""),
             "header": self._optional(path, fields, "header", str, ""),
             "multi_select": self._optional(path, fields, "multiSelect", bool, False),
@@ -144,6 +144,7 @@ class _Parser:
             self._problem(f"{path}.question", "is required")
         # Built even where something is wrong already, so that whatever else is wrong is told too.
         question = self._built(path, lambda: Question(options=options, **values))
+        self._add(path, self._limits.header_problems(values["header"]))
         if question:
             self._add(path, (p for p in self._limits.question_problems(question) if p.path != "options"))
             self._advise(path, question)
@@ -173,9 +174,8 @@ class _Parser:
         fields = self._fields(path, given, _OPTION)
         if "label" not in fields:
             self._problem(f"{path}.label", "is required")
-            return None
         description = self._optional(path, fields, "description", str, "")
-        return self._built(path, lambda: Option(fields["label"], description, fields.get("preview")))
+        return self._built(path, lambda: Option(fields.get("label", ""), description, fields.get("preview")))
 
     def _fields(self, path: str, given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         """The fields under their proper names; others are dropped with a warning."""
@@ -214,7 +214,11 @@ class _Parser:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             self._problem(f"{path}.{name}", f"must be a number, is {quoted(value)}")
             return None
-        return None if value is None else float(value)
+        try:
+            return None if value is None else float(value)
+        except OverflowError:
+            self._problem(f"{path}.{name}", "is beyond every number")
+            return None
 
     def _advise(self, path: str, question: Question) -> None:
         if not question.text.rstrip().endswith(("?", "？", "؟")):
@@ -237,7 +241,7 @@ class _Parser:
         self._problems += (problem for problem in found if problem.path not in known)
 
     def _problem(self, path: str, rule: str) -> None:
-        self._problems.append(Problem(path, rule))
+        self._add("", [Problem(path, rule)])
 
     def _warn(self, path: str, what: str) -> None:
         self._warnings.append(f"{path}: {what}")

@@ -6,6 +6,7 @@ import json
 from typing import Any, assert_never
 
 from askdesk.core.model import Allowed, Answered, Declined, Denied, Expired, Outcome, Permission, Withdrawn
+from askdesk.wire.words import quote
 
 
 def result(permission: Permission, outcome: Outcome) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def text(outcome: Outcome) -> str:
         case Expired():
             return "EXPIRED: nobody decided before the deadline, so the call was not allowed and did not run."
         case Withdrawn(reason):
-            because = f" Reason: {json.dumps(reason, ensure_ascii=False)}." if reason else ""
+            because = f" Reason: {quote(reason)}." if reason else ""
             return f"WITHDRAWN: the request was taken back before anybody decided; the call did not run.{because}"
         case Answered() | Declined():
             raise TypeError("a permission is allowed or denied, not answered or declined")
@@ -50,9 +51,9 @@ def text(outcome: Outcome) -> str:
 def _denied(message: str, stop: bool, redirect: str) -> str:
     parts = ["DENIED: the person did not allow this call; it did not run."]
     if message:
-        parts.append(f"They said: {json.dumps(message, ensure_ascii=False)}")
+        parts.append(f"They said: {quote(message)}")
     if redirect:
-        parts.append(f"Instead, follow this new instruction: {json.dumps(redirect, ensure_ascii=False)}")
+        parts.append(f"Instead, follow this new instruction: {quote(redirect)}")
     if stop:
         parts.append("Stop what you are doing and wait for the person.")
     return " ".join(parts)

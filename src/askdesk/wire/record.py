@@ -47,14 +47,14 @@ def plain(entry: Entry) -> dict[str, Any]:
 
 
 def _decoded(decoder: msgspec.json.Decoder[_T], text: str) -> _T:
-    raw = text.encode()
     try:
+        raw = text.encode()
         if not raw.startswith(_PREFIX):
             _check_version(raw)
         return decoder.decode(raw)
     except StoreTooNew:
         raise
-    except (msgspec.MsgspecError, AskdeskError, RecursionError) as error:
+    except (msgspec.MsgspecError, AskdeskError, RecursionError, UnicodeError) as error:
         raise StoreCorrupt(f"a record cannot be read: {error}: {quoted(text)}") from None
 
 

@@ -115,8 +115,15 @@ def _read_one(question: Question, value: object, note: object, blanks: bool) -> 
     if isinstance(value, list) and all(isinstance(label, str) for label in value):
         return question.fit(Answer(value, note=note))
     if question.kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
-        return question.fit(Answer(other=f"{value}", note=note))
+        return question.fit(Answer(other=_digits(value), note=note))
     raise InvalidReply(f"must be text or a list of labels, is {quoted(value)}")
+
+
+def _digits(value: float) -> str:
+    try:
+        return f"{value}"
+    except ValueError:  # thousands of digits, which Python will not write out
+        raise InvalidReply("takes a number, got one that is too long") from None
 
 
 def loads(text: str | bytes, limits: Limits = OPEN) -> object:

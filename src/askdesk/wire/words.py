@@ -23,6 +23,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 
+_LINE_BREAKS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 _NOT_CONSENT = "This is not an answer and not consent: do not act as if a choice had been made."
 
 
@@ -36,7 +37,7 @@ def text(questions: Questions, outcome: Outcome) -> str:
         case Expired():
             return f"EXPIRED: nobody answered before the deadline. {_NOT_CONSENT}"
         case Withdrawn(reason):
-            because = f" Reason: {_quote(reason)}." if reason else ""
+            because = f" Reason: {quote(reason)}." if reason else ""
             return f"WITHDRAWN: the questions were taken back before anybody answered.{because} {_NOT_CONSENT}"
         case Allowed() | Denied():
             raise TypeError("questions are answered or declined, not allowed or denied")
@@ -60,24 +61,24 @@ def _opening(answers: tuple[Answer | None, ...]) -> str:
 
 
 def _lines(questions: Iterable[Question], answers: Iterable[Answer | None]) -> list[str]:
-    return [f"- {_quote(q.text)} = {_said(q, answer)}" for q, answer in zip(questions, answers, strict=True)]
+    return [f"- {quote(q.text)} = {_said(q, answer)}" for q, answer in zip(questions, answers, strict=True)]
 
 
 def _said(question: Question, answer: Answer | None) -> str:
     if answer is None:
         return "(left blank)"
-    parts = [_quote(label) for label in answer.chosen]
+    parts = [quote(label) for label in answer.chosen]
     if answer.other:
         own = "" if question.kind == "number" else "own words: "
-        parts.append(f"{own}{_quote(answer.other)}")
+        parts.append(f"{own}{quote(answer.other)}")
     said = " + ".join(parts) or "(no option chosen)"
-    return f"{said}; note: {_quote(answer.note)}" if answer.note else said
+    return f"{said}; note: {quote(answer.note)}" if answer.note else said
 
 
 def _declined(
     questions: tuple[Question, ...], message: str, so_far: tuple[Answer | None, ...], stop: bool
 ) -> Iterable[str]:
-    said = f" They said: {_quote(message)}" if message else " They gave no reason."
+    said = f" They said: {quote(message)}" if message else " They gave no reason."
     yield f"DECLINED: the person saw the questions and chose not to answer them.{said}"
     if so_far:
         yield "Before that they had picked, without sending it:"
@@ -85,5 +86,6 @@ def _declined(
     yield "Stop what you are doing and wait for the person." if stop else _NOT_CONSENT
 
 
-def _quote(words: str) -> str:
-    return json.dumps(words, ensure_ascii=False)
+def quote(words: str) -> str:
+    """Somebody's words in JSON quotes, on one line by every reader's count of lines."""
+    return json.dumps(words, ensure_ascii=False).translate(_LINE_BREAKS)

@@ -1,0 +1,209 @@
+"""Memory and SQLite go through the same steps and never differ."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from msgspec.structs import replace
+
+from askdesk.core.errors import AskdeskError, VersionConflict
+from askdesk.core.model import Ask, Asker, Declined, Settlement, Withdrawn
+from askdesk.core.store import WITHDRAWAL, Document, Page, State, Store
+from askdesk.stores.memory import MemoryStore
+from askdesk.stores.sqlite import SQLiteStore
+from askdesk.testing.clock import NOON
+from askdesk.testing.store_contract import ANSWERED, PERMISSION, QUESTIONS, an_ask
+
+Step: TypeAlias = Callable[[Store], Awaitable[Any]]
+Cursors: TypeAlias = tuple[str, str]
+"""Where a page ended, in each of the two stores."""
+
+moments = st.integers(0, 12).map(lambda minutes: NOON + timedelta(minutes=10 * minutes))
+states: st.SearchStrategy[State] = st.sampled_from(["open", "settled"])
+names = st.sampled_from(["a", "b", "draft/", "draft/1", "draft/é", "drafts", "𝄞"])
+values = st.sampled_from(["1", '"é"', "{}", ""])
+outcomes = st.sampled_from([ANSWERED, Declined("let us talk", ANSWERED.answers), Declined()])
+
+
+class StoresAgree(RuleBasedStateMachine):
+    asks: Bundle[Ask] = Bundle("asks")
+    cursors: Bundle[Cursors] = Bundle("cursors")
+    versions: Bundle[tuple[str, int, int]] = Bundle("versions")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.Runner()
+        self.folder = tempfile.TemporaryDirectory()
+        self.memory = MemoryStore()
+        self.sqlite = self.run(SQLiteStore.open(self.path))
+        self.count = 0
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder.name) / "desk.db"
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run(work)
+
+    def both(self, step: Step) -> tuple[Any, Any]:
+        """What each store makes of a step: its result, or its error."""
+        return self.run(_ended(step, self.memory)), self.run(_ended(step, self.sqlite))
+
+    def agree(self, step: Step) -> Any:
+        memory, sqlite = self.both(step)
+        assert memory == sqlite
+        return memory
+
+    @rule(
+        target=asks,
+        key=st.sampled_from([None, None, "k", "l"]),
+        project=st.sampled_from(["web", "app"]),
+        deadline=st.none() | moments,
+        body=st.sampled_from([QUESTIONS, PERMISSION]),
+    )
+    def add(self, key: str | None, project: str, deadline: datetime | None, body: Any) -> Ask:
+        self.count += 1
+        ask = an_ask(self.count, key=key, asker=Asker("builder", project=project), deadline=deadline, body=body)
+        self.agree(lambda store: store.add(ask))
+        return ask
+
+    @rule(ask=asks)
+    def add_the_very_same_ask_again_under_its_key(self, ask: Ask) -> None:
+        if ask.key is not None:
+            self.agree(lambda store: store.add(ask))
+
+    @rule(ask=asks, body=st.sampled_from([QUESTIONS, PERMISSION]))
+    def add_another_ask_under_the_key_of_one(self, ask: Ask, body: Any) -> None:
+        if ask.key is not None:
+            self.count += 1
+            other = replace(ask, id=an_ask(self.count).id, body=body)
+            self.agree(lambda store: store.add(other))
+
+    @rule(ask=asks, at=moments, outcome=outcomes, submission=st.sampled_from(["one", "two"]))
+    def settle(self, ask: Ask, at: datetime, outcome: Any, submission: str) -> None:
+        settlement = Settlement(outcome, at, submission, "ana", "page")
+        self.agree(lambda store: store.settle(ask.id, settlement))
+
+    @rule(ask=asks, at=moments)
+    def withdraw(self, ask: Ask, at: datetime) -> None:
+        settlement = Settlement(Withdrawn("changed my mind"), at, WITHDRAWAL)
+        self.agree(lambda store: store.settle(ask.id, settlement))
+
+    @rule(now=moments)
+    def expire(self, now: datetime) -> None:
+        self.agree(lambda store: store.expire(now))
+
+    @rule(ask=asks)
+    def get(self, ask: Ask) -> None:
+        self.agree(lambda store: store.get(ask.id))
+
+    @rule(ask_id=st.sampled_from(["", "nothing", "' OR 1 --", "\0", "\ud800", "é" * 1000]))
+    def name_an_ask_that_was_never_added(self, ask_id: str) -> None:
+        self.agree(lambda store: store.get(ask_id))
+        self.agree(lambda store: store.settle(ask_id, Settlement(ANSWERED, NOON, "one")))
+
+    @rule(target=cursors, state=states, newest=st.booleans(), limit=st.integers(1, 4))
+    def page(self, state: State, newest: bool, limit: int) -> Any:
+        return self._page(state, newest, limit, None)
+
+    @rule(target=cursors, cursor=consumes(cursors), state=states, newest=st.booleans(), limit=st.integers(1, 4))
+    def page_on(self, cursor: Cursors, state: State, newest: bool, limit: int) -> Any:
+        return self._page(state, newest, limit, cursor)
+
+    @rule(after=st.sampled_from(["", "x", "-1", "1.0", "٣", "9" * 30, "1; DROP TABLE asks"]), newest=st.booleans())
+    def page_on_from_a_place_that_no_page_gave(self, after: str, newest: bool) -> None:
+        self.agree(lambda store: store.page("open", after=after, newest=newest))
+
+    def _page(self, state: State, newest: bool, limit: int, cursor: Cursors | None) -> Any:
+        places = iter(cursor or (None, None))
+        step: Step = lambda store: store.page(state, after=next(places), limit=limit, newest=newest)  # noqa: E731
+        memory, sqlite = self.both(step)
+        assert isinstance(memory, Page)
+        assert isinstance(sqlite, Page)
+        assert memory.entries == sqlite.entries
+        assert (memory.after is None) == (sqlite.after is None)
+        return (memory.after, sqlite.after) if memory.after and sqlite.after else multiple()
+
+    @rule(target=versions, name=names, value=values)
+    def put(self, name: str, value: str) -> Any:
+        return self._put(name, value, (None, None))
+
+    @rule(target=versions, name=names, value=st.none() | values)
+    def put_where_nothing_is_expected(self, name: str, value: str | None) -> Any:
+        return self._put(name, value, (0, 0))
+
+    @rule(target=versions, seen=versions, value=st.none() | values)
+    def put_over_a_version_seen_before(self, seen: tuple[str, int, int], value: str | None) -> Any:
+        name, *expected = seen
+        return self._put(name, value, (expected[0], expected[1]))
+
+    @rule(name=names)
+    def remove(self, name: str) -> None:
+        self.agree(lambda store: store.shelf.put(name, None))
+
+    def _put(self, name: str, value: str | None, expect: tuple[int | None, int | None]) -> Any:
+        expected = iter(expect)
+        memory, sqlite = self.both(lambda store: store.shelf.put(name, value, expect=next(expected)))
+        assert _unversioned(memory) == _unversioned(sqlite)
+        return (name, memory.version, sqlite.version) if isinstance(memory, Document) else multiple()
+
+    @rule(name=names)
+    def get_document(self, name: str) -> None:
+        memory, sqlite = self.both(lambda store: store.shelf.get(name))
+        assert _unversioned(memory) == _unversioned(sqlite)
+
+    @rule(prefix=st.sampled_from(["", "draft/", "d", "z", "draft/é"]))
+    def list_documents(self, prefix: str) -> None:
+        memory, sqlite = self.both(lambda store: store.shelf.list(prefix))
+        assert [_unversioned(document) for document in memory] == [_unversioned(document) for document in sqlite]
+
+    @rule(text=st.sampled_from(["\0", "\ud800", "a\0b"]))
+    def name_a_document_that_no_file_could_keep(self, text: str) -> None:
+        self.agree(lambda store: store.shelf.get(text))
+        self.agree(lambda store: store.shelf.list(text))
+        self.agree(lambda store: store.shelf.put(text, "1"))
+        self.agree(lambda store: store.shelf.put("a", text))
+
+    @rule()
+    def open_the_file_again(self) -> None:
+        self.run(self.sqlite.close())
+        self.sqlite = self.run(SQLiteStore.open(self.path))
+
+    @invariant()
+    def both_list_the_same(self) -> None:
+        for state in ("open", "settled"):
+            memory, sqlite = self.both(lambda store, state=state: store.page(state, limit=1000))  # type: ignore[misc]
+            assert memory.entries == sqlite.entries
+
+    def teardown(self) -> None:
+        self.run(self.sqlite.close())
+        self.loop.close()
+        self.folder.cleanup()
+
+
+async def _ended(step: Step, store: Store) -> Any:
+    """The result, or which error with which words."""
+    try:
+        return await step(store)
+    except VersionConflict as error:
+        return type(error), error.name
+    except AskdeskError as error:
+        return type(error), str(error)
+
+
+def _unversioned(result: Any) -> Any:
+    return (result.name, result.value) if isinstance(result, Document) else result
+
+
+StoresAgree.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestTheStoresNeverDiffer = StoresAgree.TestCase
