@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -99,6 +101,8 @@ class Question(Struct, frozen=True, omit_defaults=True):
                 yield Problem("multiSelect", f"must be false for a {self.kind} question")
             if self.default is not None:
                 yield from _text_problems("default", self.default)
+                if self.kind == "number" and (flaw := self.number_flaw(self.default)):
+                    yield Problem("default", flaw)
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             yield Problem("min", f"must not be above max {self.maximum:g}, is {self.minimum:g}")
 
@@ -108,6 +112,8 @@ class Question(Struct, frozen=True, omit_defaults=True):
         Choices stand in the order of the options, and own words that read as a label are that choice, so an answer
         and the text of it name each other on every surface.
         """
+        if is_blank(answer.note):
+            answer = replace(answer, note="")
         if self.kind == "number":
             return self._fit_number(answer)
         labels = [option.label for option in self.options]
@@ -480,17 +486,22 @@ def _text_problems(path: str, text: object, *, blank: bool = True) -> Iterable[P
 
 def _object_problems(path: str, text: str) -> Iterable[Problem]:
     try:
-        value = strict.loads(text)
+        value = strict.loads(text, size=sys.maxsize)  # how large it may be is for the limits to say
     except strict.NotStrict as error:
         return (Problem(path, str(error)),)
     return () if isinstance(value, dict) else (Problem(path, f"must be a JSON object, is {quoted(value)}"),)
 
 
+def likeness(text: str) -> str:
+    """Equal for texts that nobody can tell apart: outer blanks and the two ways of writing é do not count."""
+    return normalize("NFC", text.strip())
+
+
 def repeated(path: str, field: str, texts: Iterable[object]) -> Iterable[Problem]:
-    """Which texts stand there twice, outer blanks aside: a person could not tell them apart."""
+    """Which texts stand there twice, as far as a person can tell."""
     first: dict[str, int] = {}
     for number, text in enumerate(texts):
-        seen = first.setdefault(text.strip(), number) if isinstance(text, str) else number
+        seen = first.setdefault(likeness(text), number) if isinstance(text, str) else number
         if seen != number:
             yield Problem(f"{path}[{number}].{field}", f"must be unique, repeats {path}[{seen}]: {quoted(text)}")
 

@@ -32,10 +32,15 @@ def shown(text: str, *, lines: bool = False, exact: bool = False) -> Shown:
     if text.isascii() and text.isprintable():
         return Shown(text)
     if not lines:
-        text = re.sub(r"\s*[\r\n]+\s*", " ", text.strip("\r\n")) if not exact else text.replace("\n", "\\n")
+        text = text.replace("\n", "\\n") if exact else _one_line(text)
     else:
         text = text.replace("\r\n", "\n") if not exact else text
     return Shown("".join(_shown_characters(text, exact=exact)))
+
+
+def _one_line(text: str) -> str:
+    lines = re.split(r"[\r\n]+", text.strip("\r\n"))
+    return lines[0] if len(lines) == 1 else " ".join(line.strip() for line in lines if line.strip())
 
 
 def _shown_characters(text: str, *, exact: bool) -> list[str]:
@@ -79,13 +84,13 @@ def _is_mark(character: str) -> bool:
 
 def _joins(text: str, position: int) -> bool:
     """Whether a joiner or selector does its lawful work: inside an emoji, or inside a script that joins its letters."""
-    before, after = text[:position][-1:], text[position + 1 : position + 2]
+    before, after = text[max(position - 1, 0) : position], text[position + 1 : position + 2]
     if text[position] in _SELECTORS:
         return _takes_selector(before)
     if _JOINING_SCRIPTS.match(before) and _JOINING_SCRIPTS.match(after):
         return not _is_hidden(before) and unicodedata.category(after) == "Lo"
     if before and before in _SELECTORS:
-        before = text[: position - 1][-1:]
+        before = text[max(position - 2, 0) : position - 1]
     return text[position] == "\u200d" and _is_symbol(before) and _is_symbol(after)
 
 
@@ -146,4 +151,4 @@ def cut(text: Shown, cells: int) -> Shown:
         if used > cells - 1:
             break
         kept += character
-    return Shown(f"{kept}…")
+    return Shown(f"{kept.rstrip(_JOINERS)}…")

@@ -79,7 +79,10 @@ def _question(limits: Limits) -> dict[str, Any]:
     if limits.header is not None:
         header |= {"minLength": 1, "maxLength": limits.header}
     properties = {
-        "question": _text('The complete question, clear and specific, ending with "?", e.g. "Which database?"'),
+        "question": _text(
+            'The complete question, clear and specific, ending with "?", e.g. "Which database?"; with multiSelect in '
+            'the plural, e.g. "Which features?"'
+        ),
         "header": header,
         "options": {**_array(limits.options, _option()), "description": "Distinct choices, without an Other"},
         "multiSelect": {"type": "boolean", "default": False, "description": "Several options may be chosen"},

@@ -117,7 +117,9 @@ class _Parser:
     def _from_text(self, text: str) -> object:
         try:
             value = strict.loads(text, size=self._limits.size, depth=self._limits.depth)
-        except strict.NotStrict:
+        except strict.NotStrict as error:
+            if text.lstrip().startswith(("[", "{")):
+                self._problem("questions", f"must be an array; this text {error}")
             return text
         self._mend("questions", "was text holding an array: read as the array")
         return value.get("questions") if isinstance(value, dict) and [*value] == ["questions"] else value

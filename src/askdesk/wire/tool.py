@@ -13,6 +13,7 @@ from askdesk.core import strict
 from askdesk.core.errors import InvalidReply, Problem, quoted
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import Answer, Answered, Outcome, Question, Questions
+from askdesk.core.text import is_blank
 from askdesk.wire.definition import NAME, definition
 from askdesk.wire.parse import parse
 from askdesk.wire.words import text
@@ -103,9 +104,9 @@ def _warn_of_strangers(questions: Questions, keys: list[str]) -> None:
 def _read_one(question: Question, value: object, note: object, blanks: bool) -> Answer | None:
     if not isinstance(note := note or "", str):
         raise InvalidReply(f"notes must be text, is {quoted(note)}")
-    if value is None or value == "" or value == []:
-        if note:
-            return Answer(note=note)
+    if value is None or value in ("", []):
+        if not is_blank(note):
+            return question.fit(Answer(note=note))
         if blanks:
             return None
         raise InvalidReply("needs an answer; every question does")
