@@ -92,6 +92,12 @@ def ask(
     "auto" shows the ask on this terminal and raises Unreachable where there is none; "none" waits for somebody to
     answer elsewhere. Unreachable leaves the ask open: the same key asks for it again.
     """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise RuntimeError("ask() blocks; inside an event loop use `async with open_desk() as desk` and desk.ask()")
     return asyncio.run(_ask(body, agent, key, deadline, surface, store))
 
 
@@ -117,7 +123,9 @@ async def _ask(
     return settlement.outcome
 
 
-async def settled_on(lines: Lines | None, desk: Desk, ask: Ask, *, by: str) -> Settlement:
+async def settled_on(
+    lines: Lines | None, desk: Desk, ask: Ask, *, by: str, submission: str | None = None
+) -> Settlement:
     """Show an ask on plain lines until it is settled, there or elsewhere; Unreachable when the person leaves."""
     from askdesk.surfaces.terminal.plain import PlainSurface
 
@@ -127,7 +135,9 @@ async def settled_on(lines: Lines | None, desk: Desk, ask: Ask, *, by: str) -> S
     if lines is None:
         raise Unreachable(ask.id, "there is no terminal here")
     plain = PlainSurface(lines)
-    settlement = await attend_one(desk, ask, plain.present, by=by, surface="plain", lost=plain.lost)
+    settlement = await attend_one(
+        desk, ask, plain.present, by=by, surface="plain", lost=plain.lost, submission=submission
+    )
     if settlement is None:
         raise Unreachable(ask.id, "the person left, or the input ended")
     return settlement

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from askdesk.core.errors import InvalidSettings, Problem, quoted
 
@@ -54,7 +55,7 @@ SETTINGS = (
         "store",
         "ASKDESK_STORE",
         str,
-        lambda environ: f"sqlite://{_data_folder(environ) / 'askdesk' / 'askdesk.db'}",
+        lambda environ: f"sqlite://{quote(str(_data_folder(environ) / 'askdesk' / 'askdesk.db'))}",
         "an SQLite file in the user's data folder",
         "where asks are kept: `sqlite:///path/to/file.db`, a path, or `memory:`",
     ),
@@ -92,7 +93,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     """All settings, or InvalidSettings naming every one that is wrong."""
     environ = os.environ if environ is None else environ
     path = config_path(environ)
-    written = _file(path, required="ASKDESK_CONFIG" in environ)
+    written = _file(path, required=bool(environ.get("ASKDESK_CONFIG")))
     known = [setting.name for setting in SETTINGS]
     problems = [
         Problem(f"{path}: {name}", f"is not a setting; the settings are {', '.join(known)}")
@@ -144,6 +145,6 @@ def _value(setting: Setting, environ: Mapping[str, str], written: Mapping[str, A
         number = setting.kind(value)
     except (ValueError, TypeError):
         number = -1
-    if isinstance(value, bool) or not 0 < number < float("inf"):
+    if isinstance(value, bool) or (isinstance(value, float) and number != value) or not 0 < number < float("inf"):
         raise InvalidSettings([Problem(place, f"must be a number above 0, is {quoted(value)}")])
     return number

@@ -19,10 +19,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from hashlib import sha256
 
-from askdesk.cli.command import found, on_desk, print_result, read_file, say
-from askdesk.cli.main import ANSWERED, INVALID
-from askdesk.core.desk import Desk
-from askdesk.core.errors import InvalidReply
+from askdesk.cli.command import found, on_desk, read_file, say
+from askdesk.cli.main import INVALID
+from askdesk.core.desk import Desk, new_id
+from askdesk.core.errors import AlreadySettled, InvalidReply
 from askdesk.core.model import Allowed, Ask, Declined, Denied, Questions, Reply
 
 # What agents set in the shells they run commands in. A guard against an agent that answers itself, not a wall.
@@ -64,6 +64,7 @@ def run(given: Namespace) -> int:
 
 async def _answer(desk: Desk, given: Namespace) -> int:
     from askdesk.settings import load
+    from askdesk.surfaces.terminal.plain import allowed_lines
 
     ask = (await found(desk, given.id)).ask
     settings = load()
@@ -71,10 +72,12 @@ async def _answer(desk: Desk, given: Namespace) -> int:
     if _wants_a_form(given):
         return await _on_terminal(desk, ask, by)
     reply = _reply(ask, given, settings.max_bytes)
-    digest = _digest(ask, given) if ask.permission else None
+    if isinstance(reply, Allowed) and ask.permission:
+        print("\n".join(allowed_lines(ask.permission, reply)), file=sys.stderr)
+    digest = given.digest or (ask.permission.digest if ask.permission else None)
     submission = _submission(ask, ask.fit(reply, digest), by)
     settlement = await desk.settle(ask.id, reply, by=by, surface="command line", submission=submission, digest=digest)
-    return say(f"ask {ask.id} is settled: {settlement.summary}", ANSWERED)
+    return say(f"ask {ask.id} is settled: {settlement.summary}")
 
 
 def _wants_a_form(given: Namespace) -> bool:
@@ -86,8 +89,11 @@ async def _on_terminal(desk: Desk, ask: Ask, by: str) -> int:
     from askdesk.open import settled_on
     from askdesk.surfaces.terminal.lines import Lines
 
-    settlement = await settled_on(Lines.of_stdin(), desk, ask, by=by)
-    return print_result(ask, settlement)
+    mine = new_id()
+    settlement = await settled_on(Lines.of_stdin(), desk, ask, by=by, submission=mine)
+    if settlement.submission != mine:
+        raise AlreadySettled(ask.id, settlement)
+    return say(f"ask {ask.id} is settled: {settlement.summary}")
 
 
 def _reply(ask: Ask, given: Namespace, max_bytes: int) -> Reply:
@@ -96,8 +102,14 @@ def _reply(ask: Ask, given: Namespace, max_bytes: int) -> Reply:
     ways = [given.allow, given.deny is not None, given.decline is not None, given.file is not None]
     if sum(ways) > 1:
         raise InvalidReply("give one of FILE, --decline, --allow and --deny")
+    if given.input and not given.allow:
+        raise InvalidReply("--input goes with --allow")
+    if given.instead and given.deny is None:
+        raise InvalidReply("--instead goes with --deny")
+    if given.stop and given.deny is None and given.decline is None:
+        raise InvalidReply("--stop goes with --decline or --deny")
     if given.allow:
-        return Allowed(read_file(given.input, max_bytes).decode("utf-8", "replace") if given.input else None)
+        return Allowed(_changed(given.input, max_bytes) if given.input else None)
     if given.deny is not None:
         return Denied(given.deny, given.stop, given.instead)
     if given.decline is not None:
@@ -107,14 +119,12 @@ def _reply(ask: Ask, given: Namespace, max_bytes: int) -> Reply:
     return tool.read(ask.body, tool.loads(read_file(given.file or "-", max_bytes)), blanks=given.blanks)
 
 
-def _digest(ask: Ask, given: Namespace) -> str | None:
-    from askdesk.surfaces.terminal.plain import permission_lines
-
-    if ask.permission is None:
-        return None
-    if given.allow:
-        print("\n".join(permission_lines(ask.permission)), file=sys.stderr)
-    return given.digest or ask.permission.digest
+def _changed(name: str, max_bytes: int) -> str:
+    raw = read_file(name, max_bytes)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidReply(f"{name}: is not UTF-8 at byte {error.start}") from None
 
 
 def _submission(ask: Ask, reply: Reply, by: str) -> str:

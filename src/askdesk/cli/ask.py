@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 
 from askdesk.cli.command import duration, on_desk, print_result, read_file, say
@@ -92,10 +93,11 @@ async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
 
 
 async def _left(desk: Desk, ask: Ask) -> int:
+    print(file=sys.stderr)  # below the prompt
     if ask.key is not None:
-        return say(f"\nask {ask.id} stays open; the same key asks for it again", STILL_OPEN)
+        return say(f"ask {ask.id} stays open; the same key asks for it again", STILL_OPEN)
     await desk.withdraw(ask.id, "the agent stopped waiting")
-    return say(f"\nask {ask.id} is withdrawn", WITHDRAWN)
+    return say(f"ask {ask.id} is withdrawn", WITHDRAWN)
 
 
 def _body(given: Namespace) -> Questions | Permission:

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import logging
-import os
 import shutil
 import sys
 from collections.abc import Callable, Coroutine
@@ -78,16 +77,11 @@ def guarded(run: Callable[[], int]) -> int:
     """Run a command; its errors become a message on standard error and an exit code."""
     logging.basicConfig(format="askdesk: %(message)s", level=logging.WARNING)
     try:
-        code = run()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains once more
-        return FAILED
+        return run()
     except KeyboardInterrupt:
         return say("stopped", FAILED)
     except AskdeskError as error:
         return say(str(error), _code_of(error))
-    return code
 
 
 def say(message: str, code: int = ANSWERED) -> int:
@@ -136,7 +130,7 @@ async def found(desk: Desk, given: str) -> Entry:
         return await desk.get(given)
     except UnknownAsk:
         if len(given) < _SHORTEST_PREFIX:
-            raise
+            raise InvalidAsk(f"{given}: needs at least {_SHORTEST_PREFIX} characters of an id") from None
     matches = [entry for state in _STATES for entry in await _beginning(desk, state, given)]
     if len(matches) > 1:
         raise InvalidAsk(f"several asks begin with {given}: {', '.join(entry.ask.id for entry in matches)}")

@@ -9,13 +9,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import NamedTuple
 
 from askdesk import __version__
 from askdesk.cli.answer import AGENT_VARIABLES
 from askdesk.cli.command import print_json
 from askdesk.cli.main import ANSWERED, FAILED
-from askdesk.core.errors import AskdeskError
+from askdesk.core.errors import AskdeskError, InvalidSettings
 from askdesk.open import open_desk, sqlite_path
 from askdesk.settings import config_path, load
 
@@ -79,23 +80,31 @@ def _surroundings() -> Iterable[Finding]:
 def _store(given: str | None) -> Iterable[Finding]:
     try:
         url = given or load().store
+    except InvalidSettings as error:
+        yield Finding("settings", str(error), wrong=True)
+        return
+    try:
         yield Finding("store", url)
-        yield from _file(url)
+        path = _path(url)
+        if path and not path.exists():
+            yield Finding("store file", "not there yet; the first ask makes it")
+            return
+        if path:
+            yield _file(path)
         yield Finding("open asks", asyncio.run(_count(url)))
-    except AskdeskError as error:
+    except (AskdeskError, OSError) as error:
         yield Finding("store", str(error), wrong=True)
 
 
-def _file(url: str) -> Iterable[Finding]:
-    if "://" in url and not url.startswith("sqlite:"):
-        return
-    path = sqlite_path(url)
-    if not path.exists():
-        yield Finding("store file", "not there yet; the first ask makes it")
-    elif mode := path.stat().st_mode & 0o077:
-        yield Finding("store file", f"others may open it (mode {mode:03o}): chmod 600 {path}", wrong=True)
-    else:
-        yield Finding("store file", "only you may open it")
+def _path(url: str) -> Path | None:
+    is_file = url.startswith("sqlite:") or ("://" not in url and url != "memory:")
+    return sqlite_path(url) if is_file else None
+
+
+def _file(path: Path) -> Finding:
+    if mode := path.stat().st_mode & 0o077:
+        return Finding("store file", f"others may open it (mode {mode:03o}): chmod 600 {path}", wrong=True)
+    return Finding("store file", "only you may open it")
 
 
 async def _count(url: str) -> str:

@@ -5,7 +5,9 @@ Standard output is for the result; everything else goes to standard error.
 
 from __future__ import annotations
 
+import os
 import sys
+from io import TextIOWrapper
 
 ANSWERED, FAILED, INVALID, DECLINED, EXPIRED, WITHDRAWN, UNREACHABLE, STILL_OPEN, SETTLED_ELSEWHERE = range(9)
 
@@ -41,7 +43,39 @@ commands:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = sys.argv[1:] if arguments is None else arguments
+    _mend_streams()
+    try:
+        code = _main(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except OSError as error:  # of our own streams; a store's are errors of ours
+        return _unwritten(error)
+    except KeyboardInterrupt:  # before a command could say more
+        return FAILED
+    return code
+
+
+def _mend_streams() -> None:
+    """A closed stream is an empty one, and what an encoding lacks is written as an escape."""
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _unwritten(error: OSError) -> int:
+    """Nobody reads the result, or there is no room for it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # or the interpreter complains once more at its end
+    try:
+        if not isinstance(error, BrokenPipeError):
+            print(f"askdesk: the output cannot be written: {error.strerror}", file=sys.stderr)
+    except OSError:
+        os.dup2(nowhere, 2)
+    return FAILED
+
+
+def _main(given: list[str]) -> int:
     name = given[0] if given else "--help"
     if name in ("--help", "-h", "help"):
         print(USAGE, end="")
@@ -64,7 +98,11 @@ def _run(name: str, given: list[str]) -> int:
 
     command = import_module(f"askdesk.cli.{name}")
     arguments = shared.new(name, command)
-    return shared.guarded(lambda: command.run(arguments.parse_args(given)))
+    try:
+        parsed = arguments.parse_args(given)
+    except SystemExit as end:  # --help, or what argparse has already complained of
+        return end.code if isinstance(end.code, int) else INVALID
+    return shared.guarded(lambda: int(command.run(parsed)))
 
 
 if __name__ == "__main__":

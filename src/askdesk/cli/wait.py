@@ -23,4 +23,7 @@ def run(given: Namespace) -> int:
             return say(f"ask {ask.id} is still open", STILL_OPEN)
         return print_result(ask, settlement)
 
-    return on_desk(given.store, wait)
+    try:
+        return on_desk(given.store, wait)
+    except KeyboardInterrupt:
+        return say("the wait ended; the ask is as it was", STILL_OPEN)

@@ -31,6 +31,10 @@ class Limits(Struct, frozen=True):
         if isinstance(body, Permission):
             if (size := len(body.input.encode())) > self.size:
                 yield Problem("input", f"must not be longer than {self.size} bytes, is {size}")
+            try:
+                strict.check(body.value, depth=self.depth)
+            except strict.NotStrict as error:
+                yield Problem("input", str(error))
             return
         yield from self.count_problems("questions", len(body.items), self.questions)
         for number, question in enumerate(body.items):

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from askdesk.core import strict
-from askdesk.core.errors import AskdeskError, InvalidDocument, Problem, quoted
+from askdesk.core.errors import InvalidAsk, InvalidDocument, Problem, quoted
 from askdesk.core.hints import Heard, Stop
 from askdesk.core.model import Ask, Entry, Expired, Settlement
 
@@ -112,7 +112,7 @@ def position(after: str | None) -> int | None:
     if after is None:
         return None
     if not (after.isascii() and after.isdigit() and len(after) < 19):
-        raise AskdeskError(f"after: not where a page ended: {quoted(after)}")
+        raise InvalidAsk(f"after: not where a page ended: {quoted(after)}")
     return int(after)
 
 

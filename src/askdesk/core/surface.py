@@ -32,9 +32,19 @@ async def attend(desk: Desk, present: Present, *, by: str, surface: str, lost: L
 
 
 async def attend_one(
-    desk: Desk, ask: Ask, present: Present, *, by: str, surface: str, lost: Lost | None = None
+    desk: Desk,
+    ask: Ask,
+    present: Present,
+    *,
+    by: str,
+    surface: str,
+    lost: Lost | None = None,
+    submission: str | None = None,
 ) -> Settlement | None:
-    """Show one ask and return how it ended, here or elsewhere; None when the person left it open."""
+    """Show one ask and return how it ended, here or elsewhere; None when the person left it open.
+
+    Whoever must know whether it ended here gives a submission of their own and looks for it in the settlement.
+    """
     presenting = asyncio.ensure_future(present(ask))
     waiting = asyncio.ensure_future(desk.wait(ask.id))
     try:
@@ -42,7 +52,7 @@ async def attend_one(
         if presenting.done():
             if (reply := presenting.result()) is None:
                 return None
-            return await _submit(desk, ask, reply, by=by, surface=surface, lost=lost)
+            return await _submit(desk, ask, reply, by, surface, lost, submission or new_id())
         settlement = waiting.result()
     finally:
         await _ended(presenting, waiting)
@@ -51,10 +61,12 @@ async def attend_one(
     return settlement
 
 
-async def _submit(desk: Desk, ask: Ask, reply: Reply, *, by: str, surface: str, lost: Lost | None) -> Settlement:
+async def _submit(
+    desk: Desk, ask: Ask, reply: Reply, by: str, surface: str, lost: Lost | None, submission: str
+) -> Settlement:
     digest = ask.permission.digest if ask.permission else None
     try:
-        return await desk.settle(ask.id, reply, by=by, surface=surface, submission=new_id(), digest=digest)
+        return await desk.settle(ask.id, reply, by=by, surface=surface, submission=submission, digest=digest)
     except AlreadySettled as error:
         if lost:
             lost(ask, error.settlement)

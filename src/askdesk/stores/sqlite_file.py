@@ -66,7 +66,7 @@ class SQLiteFile:
         self._reader: _Handle | None = None
         self._near_reader: _Handle | None = None  # the event loop's own
         self._closed = False
-        self._wal = path.with_name(f"{path.name}-wal")
+        self._wal = Path(f"{path}-wal")
         self._opened: tuple[tuple[int, int], tuple[int, int] | None] | None = None  # the file, and its WAL
 
     async def open(self) -> None:

@@ -39,7 +39,8 @@ PERMISSION_HELP = """\
   /stop words      deny it and stop the agent
   /later           leave without deciding; the ask stays open"""
 
-_NUMBERS = re.compile(r"(\d+(?:[\s,]+\d+)*)\s*,?(?:\s+/note\s+(.*\S))?\s*", re.ASCII)
+_NUMBERS = re.compile(r"\d+(?:[\s,]+\d+)*,?", re.ASCII)
+_COMMAND_LIKE = re.compile(r"/[a-z]+")
 
 
 class Dialog(Struct, frozen=True):
@@ -73,9 +74,11 @@ def _line(dialog: Dialog, line: str) -> Dialog | Reply:
         return replace(
             dialog, said="Nothing was typed. /skip leaves this question blank, /help shows what can be done."
         )
-    if dialog.form.question.kind == "choice" and (numbers := _NUMBERS.fullmatch(line)):
-        chosen = [int(number) for number in re.findall(r"\d+", numbers[1])]
-        return _choose(dialog, chosen, numbers[2] or "")
+    numbers, with_note, note = line.partition(" /note")
+    if dialog.form.question.kind == "choice" and _NUMBERS.fullmatch(numbers.strip()):
+        if with_note and not note.strip():
+            return replace(dialog, said="A note needs words: 1 /note words")
+        return _choose(dialog, [int(number[:9]) for number in re.findall(r"\d+", numbers)], note.strip())
     return _filled(dialog, Answer(other=line))
 
 
@@ -113,7 +116,7 @@ def _review(dialog: Dialog, line: str) -> Dialog | Reply:
     if line.lower() in ("y", "yes", "send"):
         return dialog.form.reply()
     count = len(dialog.form.questions)
-    if re.fullmatch(r"\d+", line, re.ASCII) and 1 <= int(line) <= count:
+    if re.fullmatch(r"\d{1,9}", line, re.ASCII) and 1 <= int(line) <= count:
         return replace(dialog, form=dialog.form.go(int(line) - 1))
     return replace(dialog, said=f'Type "yes" to send, 1 to {count} to change an answer, or /decline.')
 
@@ -127,7 +130,7 @@ def _command(dialog: Dialog, line: str) -> Dialog | Reply | None:
         case "/help" if not words:
             return replace(dialog, said=HELP)
         case "/back" if not words:
-            return replace(dialog, form=form.go(form.at - 1))
+            return replace(dialog, form=form.go(form.at - 1), said="" if form.at else "This is the first question.")
         case "/decline":
             return form.decline(words) if words else replace(dialog, mode="message")
         case "/stop":
@@ -140,15 +143,17 @@ def _command(dialog: Dialog, line: str) -> Dialog | Reply | None:
             return replace(dialog, mode="other")
         case "/skip" if not words and not form.in_review:
             return _skipped(dialog)
+        case _ if _COMMAND_LIKE.fullmatch(line) and not form.in_review:  # more likely mistyped than meant
+            return replace(
+                dialog, said=f"There is no command {line}; /say takes the next line as it is, /help tells more."
+            )
         case _:  # a path or the like: not a command, so own words
             return _line(dialog, line)
 
 
 def _skipped(dialog: Dialog) -> Dialog | Reply:
-    form = dialog.form if dialog.form.answer and dialog.form.answer.note else dialog.form.clear().go(dialog.form.at)
-    if len(form.questions) == 1:
-        return form.reply()
-    return replace(dialog, form=form.go(form.at + 1))
+    form = dialog.form.clear()
+    return form.reply() if len(form.questions) == 1 else replace(dialog, form=form)
 
 
 def prompt(dialog: Dialog) -> str:
@@ -168,6 +173,13 @@ def prompt(dialog: Dialog) -> str:
 
 def decide(line: str) -> Reply | str | None:
     """The reply to a permission, what to tell the person, or None to leave it open. Only the word yes allows."""
+    try:
+        return _decision(line)
+    except InvalidReply as error:
+        return f"That cannot be sent: {error}"
+
+
+def _decision(line: str) -> Reply | str | None:
     word, _, words = line.strip().partition(" ")
     words = words.strip()
     match word.lower(), words:

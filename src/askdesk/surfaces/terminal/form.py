@@ -15,6 +15,7 @@ class Form(Struct, frozen=True):
     questions: tuple[Question, ...]
     answers: tuple[Answer | None, ...]
     at: int = 0
+    reviewed: bool = False  # once seen, the review is where every change leads back to
 
     @classmethod
     def start(cls, questions: tuple[Question, ...]) -> Form:
@@ -37,12 +38,17 @@ class Form(Struct, frozen=True):
         return tuple(number for number, answer in enumerate(self.answers) if answer is None)
 
     def go(self, at: int) -> Form:
-        return replace(self, at=max(0, min(at, len(self.questions))))
+        reached = max(0, min(at, len(self.questions)))
+        return replace(self, at=reached, reviewed=self.reviewed or reached == len(self.questions))
+
+    @property
+    def _next(self) -> int:
+        return len(self.questions) if self.reviewed else self.at + 1
 
     def fill(self, answer: Answer) -> Form:
         """Answer the question at hand and go on. A note written before stays; InvalidReply where it does not fit."""
         kept = answer if answer.note or self.answer is None else replace(answer, note=self.answer.note)
-        return self._put(self.question.fit(kept)).go(self.at + 1)
+        return self._put(self.question.fit(kept)).go(self._next)
 
     def note(self, words: str) -> Form:
         """Put a note to the question at hand, whatever was or will be chosen."""
@@ -50,8 +56,9 @@ class Form(Struct, frozen=True):
         return self._put(answer)
 
     def clear(self) -> Form:
-        """Make the question at hand a blank again and go on."""
-        return self._put(None).go(self.at + 1)
+        """Make the question at hand a blank again, but for its note, and go on."""
+        note = self.answer.note if self.answer else ""
+        return self._put(Answer(note=note) if note else None).go(self._next)
 
     def _put(self, answer: Answer | None) -> Form:
         return replace(self, answers=(*self.answers[: self.at], answer, *self.answers[self.at + 1 :]))

@@ -22,27 +22,34 @@ class Lines:
 
     @classmethod
     def of_stdin(cls) -> Lines | None:
-        """Standard input, whatever it is; None where it is closed."""
-        return cls(sys.stdin.fileno(), sys.stderr) if sys.stdin is not None else None
+        """Standard input, whatever it is. A person at a terminal must see what they answer, wherever stderr goes."""
+        if sys.stdin is None:
+            return None
+        if sys.stdin.isatty() and not sys.stderr.isatty():
+            return cls._of_tty()
+        return cls(sys.stdin.fileno(), sys.stderr)
 
     @classmethod
     def of_terminal(cls) -> Lines | None:
-        """The terminal that a person sits at, also where standard input is taken; None without one."""
-        if sys.stderr is None or not sys.stderr.isatty():
-            return None
+        """The terminal that a person sits at, also where standard input or stderr is taken; None without one."""
         if sys.stdin is not None and sys.stdin.isatty():
             return cls.of_stdin()
+        return cls._of_tty() if sys.stderr is not None and sys.stderr.isatty() else None
+
+    @classmethod
+    def _of_tty(cls) -> Lines | None:
         try:
-            return cls(os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC), sys.stderr)
+            descriptor = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
         except OSError:
             return None
+        return cls(descriptor, open(descriptor, "w", closefd=False))
 
     def write(self, text: str) -> None:
         self._put(f"{text}\n")
 
     def _put(self, text: str) -> None:
         encoding = self._stream.encoding or "utf-8"
-        with suppress(BrokenPipeError):  # nobody reads it any more; what was said is still on the desk
+        with suppress(OSError):  # nobody reads it any more; what was said is still on the desk
             self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
             self._stream.flush()
 

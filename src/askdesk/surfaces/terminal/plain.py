@@ -72,6 +72,8 @@ class PlainSurface:
             self._lines.write("\n".join(review_lines(form)))
         else:
             self._lines.write("\n".join(question_lines(form.question, form.at, len(form.questions))))
+            if form.answer:
+                self._lines.write(f"  Your answer so far: {answer_words(form.answer)}")
             self._lines.write(how_to_answer(form.question))
         self._lines.forget()  # what was typed before this was shown does not answer it
 
@@ -89,7 +91,7 @@ class PlainSurface:
 
 def asker_line(asker: Asker) -> str:
     parts = [shown(asker.agent), *([f"in {shown(asker.project)}"] if asker.project else [])]
-    return f"{' '.join(parts)} asks:"
+    return f"The agent {' '.join(parts)} asks:"
 
 
 def question_lines(question: Question, at: int = 0, of: int = 1) -> Iterable[str]:
@@ -97,7 +99,9 @@ def question_lines(question: Question, at: int = 0, of: int = 1) -> Iterable[str
     count = f"Question {at + 1} of {of}. " if of > 1 else ""
     header = shown_header(question)
     yield f"{count}[{header}]" if header else f"{count}".rstrip() or "Question"
-    yield from _indented(question.text, "  ")
+    first, *more = _indented(question.text, "  ")
+    yield first
+    yield from (f"  |{line[1:]}" for line in more)  # marked, so that none can pass for an option
     for number, option in enumerate(question.options, 1):
         yield from option_lines(number, option)
     if question.kind == "choice":
@@ -148,6 +152,18 @@ def permission_lines(permission: Permission) -> Iterable[str]:
     yield f"  {permission.digest}"
 
 
+def allowed_lines(permission: Permission, allowed: Allowed) -> Iterable[str]:
+    """The call as it was asked for, and as it will run."""
+    yield from permission_lines(permission)
+    yield from _changed_lines(allowed)
+
+
+def _changed_lines(allowed: Allowed) -> Iterable[str]:
+    if allowed.input is not None:
+        yield "  With this input instead:"
+        yield from _input_lines(json.loads(allowed.input))
+
+
 def _input_lines(value: dict[str, Any]) -> Iterable[str]:
     for name, item in value.items():
         if isinstance(item, str) and "\n" in item:
@@ -159,9 +175,17 @@ def _input_lines(value: dict[str, Any]) -> Iterable[str]:
 
 def _exactly(item: object) -> str:
     """A text as it is where all of it can be seen, else as JSON, where an escape cannot be taken for plain text."""
-    if isinstance(item, str) and shown(item, exact=True) == item:
+    if isinstance(item, str) and shown(item, exact=True) == item and not _reads_as_json(item):
         return item
     return shown_json(strict.dumps(item))
+
+
+def _reads_as_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def entry_lines(entry: Entry) -> Iterable[str]:
@@ -183,22 +207,25 @@ def entry_lines(entry: Entry) -> Iterable[str]:
 
 def settlement_lines(ask: Ask, settlement: Settlement) -> Iterable[str]:
     """How an ask ended, with everything that was said."""
-    yield f"{shown(settlement.summary).capitalize()} at {settlement.at:%Y-%m-%d %H:%M:%S} UTC."
+    summary = shown(settlement.summary)
+    yield f"{summary[:1].upper()}{summary[1:]} at {settlement.at:%Y-%m-%d %H:%M:%S} UTC."
     match settlement.outcome:
         case Answered(answers):
             yield from _answers(ask, answers)
-        case Declined(message, so_far):
+        case Declined(message, so_far, stop):
             yield from _said("Message", message)
+            yield from _said("Stop", "the agent's run" if stop else "")
             yield from _answers(ask, so_far)
-        case Denied(message, _, redirect):
+        case Denied(message, stop, redirect):
             yield from _said("Message", message)
+            yield from _said("Stop", "the agent's run" if stop else "")
             yield from _said("Instead", redirect)
-        case Allowed(changed) if changed is not None:
-            yield "  With this input instead:"
-            yield from _input_lines(json.loads(changed))
+        case Allowed() as allowed:
+            yield from _changed_lines(allowed)
+            yield from (f"  Remembered: {shown_json(rule)}" for rule in allowed.remember)
         case Withdrawn(reason):
             yield from _said("Reason", reason)
-        case Allowed() | Expired():
+        case Expired():
             pass
         case _:
             assert_never(settlement.outcome)

@@ -42,7 +42,7 @@ def is_gone(asker: Asker) -> bool:
         return False
     try:
         os.kill(asker.process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # or a number that no process has
         return True
     except OSError:  # it lives, as somebody else's
         return False

@@ -1,0 +1,110 @@
+"""Where settings come from, and what is told when they are wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from askdesk.core.errors import InvalidSettings
+from askdesk.settings import SETTINGS, Settings, config_path, load
+
+
+def written(folder: Path, text: str | bytes) -> dict[str, str]:
+    """An environment whose settings file holds this."""
+    path = folder / "askdesk.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return {"ASKDESK_CONFIG": str(path)}
+
+
+def problems(environ: dict[str, str]) -> list[str]:
+    with pytest.raises(InvalidSettings) as caught:
+        load(environ)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
+    settings = load({"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "ASKDESK_BY": "ana"})
+
+    assert settings == Settings(
+        store=f"sqlite://{tmp_path}/askdesk/askdesk.db", by="ana", max_bytes=1_000_000, max_depth=32, busy_seconds=5.0
+    )
+
+
+def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
+    text = 'store = "memory:"\nby = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\n'
+
+    assert load(written(tmp_path, text)) == Settings("memory:", "ana", 10, 4, 0.5)
+
+
+def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
+    environ = written(tmp_path, 'store = "memory:"\nby = "ana"\nmax_bytes = 10\n')
+
+    assert load({**environ, "ASKDESK_BY": "ben", "ASKDESK_MAX_BYTES": "20", "ASKDESK_BUSY_SECONDS": "2"}) == Settings(
+        "memory:", "ben", 20, 32, 2.0
+    )
+
+
+def test_every_setting_has_its_own_variable_and_words() -> None:
+    assert [setting.name for setting in SETTINGS] == list(Settings._fields)
+    assert [setting.variable for setting in SETTINGS] == [f"ASKDESK_{name.upper()}" for name in Settings._fields]
+    assert all(setting.default_words and setting.meaning for setting in SETTINGS)
+
+
+def test_unknown_and_wrong_settings_are_all_told_at_once(tmp_path: Path) -> None:
+    environ = written(tmp_path, 'colour = "red"\nby = 5\nmax_bytes = true\nmax_depth = -1\n[store]\nurl = "x"\n')
+    file = environ["ASKDESK_CONFIG"]
+
+    assert problems({**environ, "ASKDESK_BUSY_SECONDS": "soon"}) == [
+        f"{file}: colour: is not a setting; the settings are store, by, max_bytes, max_depth, busy_seconds",
+        f'{file}: store: must be text, is {{"url": "x"}}',
+        f"{file}: by: must be text, is 5",
+        f"{file}: max_bytes: must be a number above 0, is true",
+        f"{file}: max_depth: must be a number above 0, is -1",
+        'ASKDESK_BUSY_SECONDS: must be a number above 0, is "soon"',
+    ]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "", "1e999", "0x10"])
+def test_a_number_that_is_none_is_refused(value: str) -> None:
+    assert problems({"ASKDESK_BUSY_SECONDS": value}) == [
+        f'ASKDESK_BUSY_SECONDS: must be a number above 0, is "{value}"'
+    ]
+
+
+def test_a_whole_number_is_not_cut_out_of_a_broken_one(tmp_path: Path) -> None:
+    environ = written(tmp_path, "max_depth = 1.9\n")
+
+    assert len(problems(environ)) == 1
+
+
+@pytest.mark.parametrize("value", ["", "  "])
+def test_a_blank_text_is_no_setting(value: str) -> None:
+    assert problems({"ASKDESK_STORE": value}) == [f'ASKDESK_STORE: must be text, is "{value}"']
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.toml"
+
+    assert problems({"ASKDESK_CONFIG": str(missing)}) == [f"ASKDESK_CONFIG: there is no file {missing}"]
+    assert problems({"ASKDESK_CONFIG": str(tmp_path)}) == [f"{tmp_path}: Is a directory"]
+    (not_toml,) = problems(written(tmp_path, "store = \n"))
+    assert not_toml.startswith(f"{tmp_path}/askdesk.toml: is not TOML: ")
+    (not_text,) = problems(written(tmp_path, b'by = "\xff"\n'))
+    assert not_text.startswith(f"{tmp_path}/askdesk.toml: is not TOML: ")
+
+
+def test_only_the_users_own_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    (home / "askdesk").mkdir(parents=True)
+    project.mkdir()
+    (project / "askdesk.toml").write_text('by = "the project"\n')
+    (home / "askdesk" / "askdesk.toml").write_text('by = "the user"\n')
+    monkeypatch.chdir(project)
+
+    assert config_path({"XDG_CONFIG_HOME": str(home)}) == home / "askdesk" / "askdesk.toml"
+    assert load({"XDG_CONFIG_HOME": str(home)}).by == "the user"
+
+
+def test_an_empty_name_of_a_file_is_no_name(tmp_path: Path) -> None:
+    environ = {"ASKDESK_CONFIG": "", "XDG_CONFIG_HOME": str(tmp_path), "ASKDESK_BY": "ana"}
+
+    assert load(environ).by == "ana"
