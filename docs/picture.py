@@ -9,7 +9,7 @@ from pathlib import Path
 
 LINE, CHARACTER, MARGIN = 19, 8.2, 22
 SHOWN = (
-    ("demo agent in new service asks:", "Your choice: 1"),
+    ("The agent builder in new service asks:", "Your choice: 1"),
     ("What the agent reads:", '  - "Which database'),
     ("Permission to use the tool Bash", "Allow this call?"),
 )

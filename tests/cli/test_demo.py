@@ -18,7 +18,7 @@ def test_the_whole_exchange_is_printed_question_options_answer_and_what_the_agen
     assert lines[:10] == [
         "A scripted agent asks. Its questions are on disk before you see them.",
         "",
-        *(line for line in lines[2:3] if line.endswith("demo agent in new service asks:")),
+        *(line for line in lines[2:3] if line.endswith("builder in new service asks:")),
         "",
         "Question 1 of 3. [Database]",
         "  Which database should the new service use?",
@@ -37,8 +37,8 @@ def test_the_whole_exchange_is_printed_question_options_answer_and_what_the_agen
     ]
     assert "  ALLOWED: the person allowed this call as it is." in lines
     assert [line[20:] for line in lines[lines.index("What the desk keeps:") + 2 :][:2]] == [
-        "demo agent      new service           permission for Bash [allowed by a scripted person on plain]",
-        "demo agent      new service           Which database should the new service use? (+2 more) "
+        "builder         new service           permission for Bash [allowed by a scripted person on plain]",
+        "builder         new service           Which database should the new service use? (+2 more) "
         "[answered by a scripted person on plain]",
     ]
 

@@ -82,7 +82,7 @@ def run(given: Namespace) -> int:
 
 
 async def _story(desk: Desk, lines: Lines | None) -> int:
-    asker = asker_here("demo agent", project="new service")
+    asker = asker_here("builder", project="new service")
     by = "a scripted person" if isinstance(lines, _Typed) else "you"
     print("A scripted agent asks. Its questions are on disk before you see them.", flush=True)
     try:

@@ -53,12 +53,12 @@ class Form(Struct, frozen=True):
     def note(self, words: str) -> Form:
         """Put a note to the question at hand, whatever was or will be chosen."""
         answer = replace(self.answer, note=words) if self.answer else Answer(note=words)
-        return self._put(answer)
+        return self._put(self.question.fit(answer))
 
     def clear(self) -> Form:
         """Make the question at hand a blank again, but for its note, and go on."""
         note = self.answer.note if self.answer else ""
-        return self._put(Answer(note=note) if note else None).go(self._next)
+        return self._put(self.question.fit(Answer(note=note)) if note else None).go(self._next)
 
     def _put(self, answer: Answer | None) -> Form:
         return replace(self, answers=(*self.answers[: self.at], answer, *self.answers[self.at + 1 :]))
