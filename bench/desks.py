@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 from bench.measure import Ratio, timed, timed_async
 
-from askdesk import Answer, Answered, Asker, Desk, Question, Questions
+from askdesk import Answer, Answered, Ask, Asker, Desk, Question, Questions, Settlement
+from askdesk.core.desk import new_id
 from askdesk.core.store import Store
 from askdesk.stores.memory import MemoryStore
-from askdesk.stores.sqlite import SQLiteStore
+from askdesk.stores.migrate import migrate_sqlite
+from askdesk.stores.sqlite import INSERT, SETTLE, SQLiteStore
+from askdesk.wire.record import encode
 
 QUESTIONS = Questions([Question("Which database?", ["Postgres", "SQLite"], header="Database")])
 ANSWERED = Answered([Answer(["SQLite"])])
@@ -58,28 +62,41 @@ async def in_memory(rounds: int) -> Ratio:
     return Ratio("ask to answer, in memory", "call_soon + future", 6, floor, ours)
 
 
-async def on_sqlite(rounds: int) -> Ratio:
+async def on_sqlite(rounds: int, at_once: int = 1) -> Ratio:
+    """Durable exchanges, one after the other or many at once, per exchange."""
     with tempfile.TemporaryDirectory() as folder:
         store = await SQLiteStore.open(Path(folder) / "desk.db")
         exchange, raw = Exchange(store), RawCommits(Path(folder) / "raw.db")
+
+        async def together() -> None:
+            await asyncio.gather(*(exchange.once() for _ in range(at_once)))
+
         floor, ours = [], []
         for _ in range(rounds):
             floor.append(timed(raw.two))
-            ours.append(await timed_async(exchange.once))
+            ours.append(await timed_async(together) / at_once)
         await store.close()
-    return Ratio("ask to answer, durable on SQLite", "two raw commits", 2, floor, ours)
+    name = "one at a time" if at_once == 1 else f"{at_once} at once, each"
+    return Ratio(f"ask to answer, durable on SQLite, {name}", "two raw commits", 2, floor, ours)
 
 
 class RawCommits:
-    """The least that durability costs: one insert and one update, each committed with the same settings as ours."""
+    """The least that durability costs: the same two statements on the same tables, each in a transaction of its own."""
 
     def __init__(self, path: Path) -> None:
         self._database = apsw.Connection(str(path))
         self._database.pragma("journal_mode", "wal")
         self._database.pragma("synchronous", "full")
-        self._database.execute("CREATE TABLE asks (id INTEGER PRIMARY KEY, ask TEXT, settlement TEXT)")
+        migrate_sqlite(self._database)
+        ask = Ask("", QUESTIONS, ASKER, datetime.now(UTC))
+        self._ask, self._settlement = encode(ask), encode(Settlement(ANSWERED, ask.created, "", "ana", "bench"))
 
     def two(self) -> None:
-        self._database.execute("INSERT INTO asks (ask) VALUES (?)", ("x" * 300,))
-        row = self._database.last_insert_rowid()
-        self._database.execute("UPDATE asks SET settlement = ? WHERE id = ?", ("y" * 150, row))
+        ask_id = new_id()
+        self._commit(INSERT, (ask_id, "", None, self._ask, None))
+        self._commit(SETTLE, {"id": ask_id, "settlement": self._settlement, "now": 0})
+
+    def _commit(self, statement: str, values: tuple[str | None, ...] | dict[str, str | int]) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+        self._database.execute(statement, values)
+        self._database.execute("COMMIT")

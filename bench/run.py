@@ -22,6 +22,7 @@ def main() -> None:
         _told("start", start.measure(100 // share)),
         _told("memory", asyncio.run(desks.in_memory(500 // share))),
         _told("SQLite", asyncio.run(desks.on_sqlite(3000 // share))),
+        _told("SQLite, many at once", asyncio.run(desks.on_sqlite(500 // share, at_once=32))),
     ]
     print(HEADING, *(ratio.row() for ratio in ratios), sep="\n")
     print(f"\nPython {platform.python_version()}, {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}")

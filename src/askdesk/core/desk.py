@@ -109,8 +109,13 @@ class Desk:
     async def wait(self, ask_id: str, *, timeout: float | None = None) -> Settlement | None:
         """The settlement, once there is one; None when the timeout ends first. Waiting changes nothing."""
         woken = asyncio.Event()
-        # Listen before the first read, so that no change is missed.
-        stop = self.store.hints(lambda _: woken.set(), ask_id)
+        stop = self.store.hints(lambda _: woken.set(), ask_id)  # before the first read, so no change is missed
+        try:
+            return await self._settlement(await self.get(ask_id), woken, timeout)
+        finally:
+            stop()
+
+    async def _settlement(self, entry: Entry, woken: asyncio.Event, timeout: float | None = None) -> Settlement | None:
         ended = timeout is not None and timeout <= 0
 
         def end() -> None:
@@ -120,15 +125,13 @@ class Desk:
 
         stop_timer = self._clock.later(timeout, end) if timeout is not None else None
         try:
-            while True:
-                entry = await self.get(ask_id)
-                if entry.settlement or ended:
-                    return entry.settlement
+            while entry.settlement is None and not ended:
                 await self._nap(entry.ask, woken)
+                entry = await self.get(entry.ask.id)
         finally:
-            stop()
             if stop_timer:
                 stop_timer()
+        return entry.settlement
 
     async def _nap(self, ask: Ask, woken: asyncio.Event) -> None:
         """Until a hint comes or the deadline does."""
@@ -155,13 +158,20 @@ class Desk:
     ) -> Outcome:
         """Post and wait for the outcome. Cancelled without a key, it withdraws: nobody could come back for it."""
         ask = self._made(body, asker, key, deadline, preview_format, follows)
+        woken = asyncio.Event()
+        stop = self.store.hints(lambda _: woken.set(), ask.id)  # before it is kept, so it need not be read first
         try:
             standing = await self._kept(ask)
-            settlement = await self.wait(standing.id)
+            if standing.id == ask.id:
+                settlement = await self._settlement(Entry(ask), woken)
+            else:  # asked before, under the same key
+                settlement = await self.wait(standing.id)
         except asyncio.CancelledError:
             if key is None:  # also while it is being kept: a store may have begun and go on without us
                 await asyncio.shield(self._withdraw_quietly(ask.id))
             raise
+        finally:
+            stop()
         assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
         return settlement.outcome
 

@@ -33,8 +33,10 @@ class Hints:
 
         return stop
 
-    def tell(self, ask_id: str) -> None:
-        self._tell(self._listeners.get(ask_id, {}), ask_id)
+    def tell(self, ask_id: str, *, new: bool = False) -> None:
+        """An ask may have changed. A new one is told to those who listen for all: nobody has read it yet."""
+        if not new:
+            self._tell(self._listeners.get(ask_id, {}), ask_id)
         self._tell(self._listeners.get(None, {}), ask_id)
 
     def tell_all(self) -> None:

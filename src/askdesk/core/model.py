@@ -38,13 +38,14 @@ class Option(Struct, frozen=True, omit_defaults=True):
     preview: str | None = None
 
     def __post_init__(self) -> None:
+        if _sound(self.label, self.description, "" if self.preview is None else self.preview):
+            return
         problems = [
             *_text_problems("label", self.label, blank=False),
             *_text_problems("description", self.description),
             *(_text_problems("preview", self.preview) if self.preview is not None else ()),
         ]
-        if problems:
-            raise InvalidAsk(problems)
+        raise InvalidAsk(problems)
 
     @property
     def recommended(self) -> bool:
@@ -80,16 +81,18 @@ class Question(Struct, frozen=True, omit_defaults=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        options = tuple(Option(given) if isinstance(given, str) else given for given in self.options)
-        force_setattr(self, "options", options)
+        force_setattr(self, "options", tuple([Option(o) if isinstance(o, str) else o for o in self.options]))
         problems = [
-            *_text_problems("question", self.text, blank=False),
-            *_text_problems("header", self.header),
-            *repeated("options", "label", [option.label for option in options]),
+            *(() if _sound(self.text, self.header) else self._text_problems()),
+            *repeated("options", "label", [option.label for option in self.options]),
             *self._kind_problems(),
         ]
         if problems:
             raise InvalidAsk(problems)
+
+    def _text_problems(self) -> Iterable[Problem]:
+        yield from _text_problems("question", self.text, blank=False)
+        yield from _text_problems("header", self.header)
 
     def _kind_problems(self) -> Iterable[Problem]:
         if self.kind not in ("choice", "text", "number"):
@@ -267,13 +270,14 @@ class Asker(Struct, frozen=True, omit_defaults=True):
     process: int | None = None
 
     def __post_init__(self) -> None:
+        if _sound(self.agent, self.session, self.project, self.parent, self.host):
+            return
         fields = {n: getattr(self, n) for n in ("session", "project", "parent", "host")}
         problems = [
             *_text_problems("agent", self.agent, blank=False),
             *(p for name, text in fields.items() for p in _text_problems(name, text)),
         ]
-        if problems:
-            raise InvalidAsk(problems)
+        raise InvalidAsk(problems)
 
 
 class Ask(Struct, frozen=True, omit_defaults=True):
@@ -339,13 +343,14 @@ class Answer(Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "chosen", tuple(self.chosen))
-        problems = [
-            *(p for label in self.chosen for p in _text_problems("chosen", label, blank=False)),
-            *_text_problems("other", self.other),
-            *_text_problems("note", self.note),
-        ]
-        if problems:
-            raise InvalidReply(problems)
+        if not all(map(_sound, self.chosen)) or not _sound("seen", self.other, self.note):
+            raise InvalidReply(
+                [
+                    *(p for label in self.chosen for p in _text_problems("chosen", label, blank=False)),
+                    *_text_problems("other", self.other),
+                    *_text_problems("note", self.note),
+                ]
+            )
         if not self.chosen and is_blank(self.other) and is_blank(self.note):
             raise InvalidReply("an answer needs a choice, own words or a note")
 
@@ -474,6 +479,14 @@ def _json_text(path: str, value: str | Mapping[str, Any]) -> str:
         raise InvalidAsk([Problem(path, "is not a JSON object")]) from None
 
 
+def _sound(seen: object, *texts: object) -> bool:
+    """Whether these are texts without a flaw, the first not blank: the quick look that nearly always suffices."""
+    for text in (seen, *texts):
+        if not isinstance(text, str) or strict.text_flaw(text):
+            return False
+    return not is_blank(seen)  # type: ignore[arg-type]  # a text, as the loop found
+
+
 def _text_problems(path: str, text: object, *, blank: bool = True) -> Iterable[Problem]:
     if not isinstance(text, str):
         return (Problem(path, f"must be text, is {quoted(text)}"),)
@@ -494,7 +507,7 @@ def _object_problems(path: str, text: str) -> Iterable[Problem]:
 
 def likeness(text: str) -> str:
     """Equal for texts that nobody can tell apart: outer blanks and the two ways of writing é do not count."""
-    return normalize("NFC", text.strip())
+    return text.strip() if text.isascii() else normalize("NFC", text.strip())
 
 
 def repeated(path: str, field: str, texts: Iterable[object]) -> Iterable[Problem]:

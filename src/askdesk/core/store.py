@@ -76,7 +76,7 @@ class Store(Protocol):
     def hints(self, heard: Heard, ask_id: str | None = None) -> Stop:
         """Hear of changes to one ask, or to all, until the returned function is called.
 
-        A change made after this call is heard, also when another process made it.
+        A change made after this call is heard, also when another process made it; a new ask, by those who hear all.
         `heard` is called in the event loop's thread, with the ask's id or with None for "read everything again".
         """
 

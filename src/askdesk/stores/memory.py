@@ -33,7 +33,7 @@ class MemoryStore:
         self._listed["open"][ask.id] = (change, Entry(ask))
         if ask.deadline is not None:
             heapq.heappush(self._deadlines, (ask.deadline, change, ask.id))
-        self._hints.tell(ask.id)
+        self._hints.tell(ask.id, new=True)
         return ask
 
     async def settle(self, ask_id: str, settlement: Settlement) -> Settlement:

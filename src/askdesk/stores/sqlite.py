@@ -14,7 +14,7 @@ from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
 from askdesk.core.strict import text_flaw
-from askdesk.stores.sqlite_file import Changed, SQLiteFile
+from askdesk.stores.sqlite_file import SQLiteFile
 from askdesk.wire import record
 
 Row: TypeAlias = tuple[str, str | None]
@@ -29,11 +29,11 @@ _YOUNG_SECONDS, _YOUNG_PAUSE, _OLD_PAUSE = 60.0, 0.025, 0.1
 # Two partial indexes hold the numbers, so the latest one is two look-ups. Whoever deletes rows must leave the newest.
 _LATEST = """max(coalesce((SELECT max(changed) FROM asks WHERE settlement IS NULL), 0),
                  coalesce((SELECT max(changed) FROM asks WHERE settlement IS NOT NULL), 0))"""
-_INSERT = f"""INSERT INTO asks (id, project, key, record, deadline, changed)
+INSERT = f"""INSERT INTO asks (id, project, key, record, deadline, changed)
               VALUES (?, ?, ?, ?, ?, {_LATEST} + 1)"""  # noqa: S608
 _BY_KEY = "SELECT record FROM asks WHERE project = ? AND key = ?"
 _BY_ID = "SELECT record, settlement FROM asks WHERE id = ?"
-_SETTLE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
+SETTLE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
               WHERE id = :id AND settlement IS NULL AND (deadline IS NULL OR deadline > :now)"""  # noqa: S608
 _EXPIRE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
               WHERE id = :id AND settlement IS NULL"""  # noqa: S608
@@ -54,7 +54,7 @@ class SQLiteStore:
     """Made by `await SQLiteStore.open(path)`."""
 
     def __init__(self, path: Path | str, busy_seconds: float) -> None:
-        self._file = SQLiteFile(Path(path), self._tell, busy_seconds)
+        self._file = SQLiteFile(Path(path), busy_seconds)
         self.shelf = SQLiteShelf(self._file)
         self._hints = Hints()
         self._looking: asyncio.Task[None] | None = None
@@ -71,34 +71,38 @@ class SQLiteStore:
     async def add(self, ask: Ask) -> Ask:
         text = record.encode(ask)
 
-        def add(database: apsw.Connection) -> tuple[Ask, Changed]:
+        def add(database: apsw.Connection) -> Ask:
             if ask.key is not None and (rows := _fetch(database, _BY_KEY, (ask.asker.project, ask.key))):
-                return record.decode_ask(rows[0][0]), ()
+                return record.decode_ask(rows[0][0])
             deadline = _microseconds(ask.deadline) if ask.deadline else None
-            database.execute(_INSERT, (ask.id, ask.asker.project, ask.key, text, deadline))
-            return ask, (ask.id,)
+            database.execute(INSERT, (ask.id, ask.asker.project, ask.key, text, deadline))
+            return ask
 
-        return await self._file.write(add)
+        def tell(standing: Ask) -> None:
+            if standing is ask:
+                self._hints.tell(ask.id, new=True)
+
+        return await self._file.write(add, tell)
 
     async def settle(self, ask_id: str, settlement: Settlement) -> Settlement:
         text = record.encode(settlement)
         if text_flaw(ask_id):
             raise UnknownAsk(ask_id)
 
-        def settle(database: apsw.Connection) -> tuple[Settlement | None, Changed]:
+        def settle(database: apsw.Connection) -> Settlement | None:
             now = _microseconds(settlement.at)
-            database.execute(_SETTLE, {"id": ask_id, "settlement": text, "now": now})
+            database.execute(SETTLE, {"id": ask_id, "settlement": text, "now": now})
             if database.changes():
-                return settlement, (ask_id,)
+                return settlement
             if not (rows := _fetch(database, _STANDING, (ask_id,))):
-                return None, ()
+                return None
             if (standing := rows[0][0]) is not None:
-                return record.decode_settlement(standing), ()
+                return record.decode_settlement(standing)
             expired = expiry(settlement.at)
             database.execute(_EXPIRE, {"id": ask_id, "settlement": record.encode(expired)})
-            return expired, (ask_id,)
+            return expired
 
-        if (standing := await self._file.write(settle)) is None:
+        if (standing := await self._file.write(settle, lambda _: self._hints.tell(ask_id))) is None:
             raise UnknownAsk(ask_id)
         return standing
 
@@ -127,13 +131,13 @@ class SQLiteStore:
             return ()
         text = record.encode(expiry(now))
 
-        def expire(database: apsw.Connection) -> tuple[tuple[str, ...], Changed]:
+        def expire(database: apsw.Connection) -> tuple[str, ...]:
             due = tuple(ask_id for (ask_id,) in _fetch(database, _DUE, moment))
             for ask_id in due:
                 database.execute(_EXPIRE, {"id": ask_id, "settlement": text})
-            return due, due
+            return due
 
-        return await self._file.write(expire)
+        return await self._file.write(expire, self._tell)
 
     def hints(self, heard: Heard, ask_id: str | None = None) -> Stop:
         loop = asyncio.get_running_loop()
@@ -167,7 +171,7 @@ class SQLiteStore:
         rows = self._file.read(lambda database: _fetch(database, _CHANGED, {"seen": latest}))
         self._tell(tuple(ask_id for (ask_id,) in rows))
 
-    def _tell(self, changed: Changed) -> None:
+    def _tell(self, changed: tuple[str, ...]) -> None:
         for ask_id in changed:
             self._hints.tell(ask_id)
 
@@ -191,16 +195,16 @@ class SQLiteShelf:
     async def put(self, name: str, value: str | None, *, expect: int | None = None) -> Document | None:
         check_document(name, value)
 
-        def put(database: apsw.Connection) -> tuple[Document | int | None, Changed]:
+        def put(database: apsw.Connection) -> Document | int | None:
             found = _document(database, name)
             version = found.version if found else 0
             if expect is not None and expect != version:
-                return version, ()
+                return version
             database.execute("DELETE FROM shelf WHERE name = ?", (name,))
             if value is None:
-                return None, ()
+                return None
             database.execute("INSERT INTO shelf (name, value) VALUES (?, ?)", (name, value))
-            return Document(name, value, database.last_insert_rowid()), ()
+            return Document(name, value, database.last_insert_rowid())
 
         written = await self._file.write(put)
         if isinstance(written, int):

@@ -6,16 +6,17 @@ Several processes, and several versions of askdesk, may have the file open at on
 from __future__ import annotations
 
 import asyncio
+import atexit
 import errno
 import os
 import tempfile
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import apsw
@@ -24,10 +25,8 @@ from askdesk.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, 
 from askdesk.stores.migrate import check_known, migrate_sqlite
 
 T = TypeVar("T")
-Changed: TypeAlias = tuple[str, ...]
-Operation: TypeAlias = Callable[[apsw.Connection], tuple[T, Changed]]
-"""Runs inside a transaction; returns its value and the ids it changed."""
-Result: TypeAlias = tuple[Any, Changed] | Exception
+Operation: TypeAlias = Callable[[apsw.Connection], T]
+"""Runs inside a transaction."""
 
 _APPLICATION_ID = 0x41534B44  # "ASKD"
 _MOST_IN_A_BATCH = 500
@@ -44,23 +43,21 @@ class _Handle(NamedTuple):
 
 class _Write(NamedTuple):
     operation: Operation[Any]
+    then: Callable[[Any], None]
     done: asyncio.Future[Any]
 
 
 class SQLiteFile:
-    """Belongs to the event loop and the process that made it. `told` hears which ids each commit changed."""
+    """Belongs to the event loop and the process that made it."""
 
-    def __init__(self, path: Path, told: Callable[[Changed], None], busy_seconds: float) -> None:
+    def __init__(self, path: Path, busy_seconds: float) -> None:
         self.path = path
-        self._told = told
         self._busy_seconds = busy_seconds
         self._process = os.getpid()
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[_Write] = deque()
-        self._lock = threading.Lock()
-        self._draining = False
-        # Executors, because the interpreter lets them finish before it exits: a daemon thread would lose its queue.
-        self._writing = ThreadPoolExecutor(1, "askdesk-writer")
+        self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        # A daemon that is waited for at exit: others would be lost with their queue, or keep the interpreter alive.
+        self._writing = threading.Thread(target=self._write_all, name="askdesk-writer", daemon=True)
         self._reading = ThreadPoolExecutor(1, "askdesk-reader")
         self._writer: _Handle | None = None
         self._reader: _Handle | None = None
@@ -72,20 +69,21 @@ class SQLiteFile:
     async def open(self) -> None:
         """Open the file, making it first where there is none."""
         try:
-            await self._loop.run_in_executor(self._writing, self._prepare)
+            await self._loop.run_in_executor(self._reading, self._prepare)
         except BaseException:
             await self.close()
             raise
+        self._writing.start()
+        atexit.register(self._finish_writing)
 
-    async def write(self, operation: Operation[T]) -> T:
-        """Run an operation in the next group commit. It goes through even when the caller is cancelled meanwhile."""
+    async def write(self, operation: Operation[T], then: Callable[[T], None] = lambda _: None) -> T:
+        """Run an operation in the next group commit; once it is durable, call `then` with its value.
+
+        Both happen even when the caller is cancelled meanwhile.
+        """
         self._check_usable()
         done: asyncio.Future[T] = self._loop.create_future()
-        with self._lock:
-            self._queue.append(_Write(operation, done))
-            start, self._draining = not self._draining, True
-        if start:
-            self._writing.submit(self._drain)
+        self._queue.put(_Write(operation, then, done))
         return await done
 
     def read(self, query: Callable[[apsw.Connection], T]) -> T:
@@ -112,8 +110,9 @@ class SQLiteFile:
         if self._closed:
             return
         self._closed = True
-        for executor in (self._writing, self._reading):
-            await self._loop.run_in_executor(None, executor.shutdown)
+        await self._loop.run_in_executor(None, self._finish_writing)
+        await self._loop.run_in_executor(None, self._reading.shutdown)
+        atexit.unregister(self._finish_writing)
         for handle in (self._near_reader, self._reader, self._writer):  # the writer last: it tidies up the WAL
             if handle:
                 with suppress(apsw.Error):
@@ -128,33 +127,46 @@ class SQLiteFile:
         if self._closed:
             raise StoreError(f"{self.path}: is closed")
 
-    def _drain(self) -> None:
-        while True:
-            with self._lock:
-                batch = [self._queue.popleft() for _ in range(min(len(self._queue), _MOST_IN_A_BATCH))]
-                self._draining = bool(batch)
-            if not batch:
-                return
+    def _finish_writing(self) -> None:
+        """Let the writer's thread empty its queue and end."""
+        if self._writing.is_alive() and os.getpid() == self._process:
+            self._queue.put(None)
+            self._writing.join()
+
+    def _write_all(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first, *self._more()]
             results = self._committed(batch)
             with suppress(RuntimeError):  # the loop is closed: nobody waits for the results any more
                 self._loop.call_soon_threadsafe(self._deliver, batch, results)
 
-    def _committed(self, batch: list[_Write]) -> list[Result]:
+    def _more(self) -> Iterator[_Write]:
+        """Whatever else waits already: one commit serves them all."""
+        for _ in range(_MOST_IN_A_BATCH):
+            try:
+                write = self._queue.get_nowait()
+            except Empty:
+                return
+            if write is None:  # the end, which is not for this batch
+                self._queue.put(None)
+                return
+            yield write
+
+    def _committed(self, batch: list[_Write]) -> list[Any | Exception]:
         try:
-            return list(self._commit(batch))
+            return self._commit(batch)
         except Exception as error:  # noqa: BLE001 - handed to those who wait; this thread must live on
             if len(batch) == 1 or isinstance(error, StoreBusy):
                 return [error] * len(batch)
         # One of them spoils it for all: let each stand for itself.
         return [result for write in batch for result in self._committed([write])]
 
-    def _commit(self, batch: list[_Write]) -> Iterable[tuple[Any, Changed]]:
+    def _commit(self, batch: list[_Write]) -> list[Any]:
         with self._translated():
             self._writer = writer = self._fresh(self._writer, writable=True)
             database = writer.connection
             database.execute("BEGIN IMMEDIATE")
             try:
-                check_known(database)  # a newer program may have been here since the last batch
                 results = [write.operation(database) for write in batch]
                 if _identity(self.path) != writer.identity:
                     raise StoreGone(f"{self.path}: was replaced while it was open; nothing was written")
@@ -164,18 +176,15 @@ class SQLiteFile:
                     database.execute("ROLLBACK")
         return results
 
-    def _deliver(self, batch: list[_Write], results: list[Result]) -> None:
-        changed: dict[str, None] = {}
+    def _deliver(self, batch: list[_Write], results: list[Any | Exception]) -> None:
         for write, result in zip(batch, results, strict=True):
-            if not isinstance(result, tuple):
+            if isinstance(result, Exception):
                 if not write.done.done():
                     write.done.set_exception(result)
                 continue
-            changed.update(dict.fromkeys(result[1]))
             if not write.done.done():
-                write.done.set_result(result[0])
-        if changed:
-            self._told(tuple(changed))
+                write.done.set_result(result)
+            write.then(result)
 
     def _prepare(self) -> None:
         with self._translated():
