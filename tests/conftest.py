@@ -1,10 +1,15 @@
-"""What every test shares: an event loop, and surroundings without an agent, a desk or settings of the machine's own."""
+"""What every test shares: an event loop, a desk on each store, and nothing of the machine around it."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from askdesk.cli.answer import AGENT_VARIABLES
+from askdesk.core.desk import Desk
+from askdesk.stores.memory import MemoryStore
+from askdesk.stores.sqlite import SQLiteStore
+from askdesk.testing.clock import FakeClock
 
 pytest.register_assert_rewrite("askdesk.testing.store_contract")
 
@@ -22,3 +27,20 @@ def _own_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("ASKDESK_STORE", str(tmp_path / "desk" / "desk.db"))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MemoryStore | SQLiteStore]:
+    opened = MemoryStore() if request.param == "memory" else await SQLiteStore.open(tmp_path / "desk.db")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def desk(store: MemoryStore | SQLiteStore, clock: FakeClock) -> Desk:
+    return Desk(store, clock=clock)

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -88,23 +88,6 @@ def read_by_a_model(text: str) -> tuple[str, dict[str, list[str]]]:
         question, end = json.JSONDecoder().raw_decode(line, 2)
         said[question] = re.findall(r'own words: "(?:[^"\\]|\\.)*"|"(?:[^"\\]|\\.)*"|\(.*?\)', line[end:])
     return opening.partition(":")[0], said
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OurStore]:
-    opened = MemoryStore() if request.param == "memory" else await SQLiteStore.open(tmp_path / "desk.db")
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def desk(store: OurStore, clock: FakeClock) -> Desk:
-    return Desk(store, clock=clock)
 
 
 @pytest.fixture

@@ -51,23 +51,6 @@ POSTGRES = Answered([Answer(["Postgres"])])
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OurStore]:
-    opened = MemoryStore() if request.param == "memory" else await SQLiteStore.open(tmp_path / "desk.db")
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def desk(store: OurStore, clock: FakeClock) -> Desk:
-    return Desk(store, clock=clock)
-
-
 async def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """A task that has run until it waits for something."""
     task = asyncio.create_task(work)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from askdesk.core.checks import likeness
 from askdesk.core.errors import InvalidAsk, InvalidReply, Problem
 from askdesk.core.model import (
     Allowed,
@@ -26,7 +27,6 @@ from askdesk.core.model import (
     Reply,
     Settlement,
     Withdrawn,
-    likeness,
 )
 from askdesk.core.text import is_blank
 

@@ -46,23 +46,6 @@ POSTGRES = Answered([Answer(["Postgres"])])
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OurStore]:
-    opened = MemoryStore() if request.param == "memory" else await SQLiteStore.open(tmp_path / "desk.db")
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def desk(store: OurStore, clock: FakeClock) -> Desk:
-    return Desk(store, clock=clock)
-
-
 @pytest.fixture(autouse=True)
 async def _nothing_left_over(store: OurStore) -> AsyncIterator[None]:
     """After each test no task and no listener remains, but for the store's own look-out."""

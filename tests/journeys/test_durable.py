@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.cli.command import until
 
 ASKDESK = [sys.executable, "-m", "askdesk.cli.main"]
 QUESTION = {
@@ -39,14 +40,6 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
-
-
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for what another process does."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.01)
 
 
 def has_the_desk_open() -> bool:

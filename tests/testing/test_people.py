@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 from typing import TypeAlias
 
 import pytest
@@ -64,18 +62,6 @@ class NotingDesk(Desk):
         settlement = await super().settle(ask_id, reply, by=by, surface=surface, submission=submission, digest=digest)
         self.settled.append(settlement)
         return settlement
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OurStore]:
-    opened = MemoryStore() if request.param == "memory" else await SQLiteStore.open(tmp_path / "desk.db")
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from askdesk.core.checks import likeness
 from askdesk.core.limits import CLAUDE, OPEN, SPRING, Limits
-from askdesk.core.model import PreviewFormat, likeness
+from askdesk.core.model import PreviewFormat
 from askdesk.core.text import is_blank
 from askdesk.wire.definition import NAME, definition, schema
 from askdesk.wire.parse import parse

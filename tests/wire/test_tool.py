@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from askdesk.core.checks import likeness
 from askdesk.core.errors import InvalidAsk, InvalidReply, Problem
 from askdesk.core.limits import Limits
 from askdesk.core.model import (
@@ -20,7 +21,6 @@ from askdesk.core.model import (
     Question,
     Questions,
     Withdrawn,
-    likeness,
 )
 from askdesk.core.text import is_blank
 from askdesk.wire import tool

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
+from askdesk.core.checks import likeness
 from askdesk.core.model import (
     Allowed,
     Answer,
@@ -19,7 +20,6 @@ from askdesk.core.model import (
     Question,
     Questions,
     Withdrawn,
-    likeness,
 )
 from askdesk.core.text import is_blank
 from askdesk.wire.words import text

@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from askdesk.core import strict
+from askdesk.core.checks import json_text, object_problems, repeated, sound, text_problems
 from askdesk.core.errors import InvalidAsk, InvalidReply, Problem, quoted
 from askdesk.core.text import is_blank
 
@@ -38,12 +36,12 @@ class Option(Struct, frozen=True, omit_defaults=True):
     preview: str | None = None
 
     def __post_init__(self) -> None:
-        if _sound(self.label, self.description, "" if self.preview is None else self.preview):
+        if sound(self.label, self.description, "" if self.preview is None else self.preview):
             return
         problems = [
-            *_text_problems("label", self.label, blank=False),
-            *_text_problems("description", self.description),
-            *(_text_problems("preview", self.preview) if self.preview is not None else ()),
+            *text_problems("label", self.label, blank=False),
+            *text_problems("description", self.description),
+            *(text_problems("preview", self.preview) if self.preview is not None else ()),
         ]
         raise InvalidAsk(problems)
 
@@ -83,16 +81,16 @@ class Question(Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         force_setattr(self, "options", tuple([Option(o) if isinstance(o, str) else o for o in self.options]))
         problems = [
-            *(() if _sound(self.text, self.header) else self._text_problems()),
+            *(() if sound(self.text, self.header) else self._own_text_problems()),
             *repeated("options", "label", [option.label for option in self.options]),
             *self._kind_problems(),
         ]
         if problems:
             raise InvalidAsk(problems)
 
-    def _text_problems(self) -> Iterable[Problem]:
-        yield from _text_problems("question", self.text, blank=False)
-        yield from _text_problems("header", self.header)
+    def _own_text_problems(self) -> Iterable[Problem]:
+        yield from text_problems("question", self.text, blank=False)
+        yield from text_problems("header", self.header)
 
     def _kind_problems(self) -> Iterable[Problem]:
         if self.kind not in ("choice", "text", "number"):
@@ -103,7 +101,7 @@ class Question(Struct, frozen=True, omit_defaults=True):
             if self.multi_select:
                 yield Problem("multiSelect", f"must be false for a {self.kind} question")
             if self.default is not None:
-                yield from _text_problems("default", self.default)
+                yield from text_problems("default", self.default)
                 if self.kind == "number" and (flaw := self.number_flaw(self.default)):
                     yield Problem("default", flaw)
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
@@ -233,15 +231,15 @@ class Permission(Struct, frozen=True, omit_defaults=True, tag="permission", tag_
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        suggestions = (_json_text(f"suggestions[{n}]", rule) for n, rule in enumerate(self.suggestions))
-        force_setattr(self, "input", _json_text("input", self.input))
+        suggestions = (json_text(f"suggestions[{n}]", rule) for n, rule in enumerate(self.suggestions))
+        force_setattr(self, "input", json_text("input", self.input))
         force_setattr(self, "suggestions", tuple(suggestions))
         problems = [
-            *_text_problems("tool", self.tool, blank=False),
-            *_object_problems("input", self.input),
-            *_text_problems("folder", self.folder),
-            *_text_problems("description", self.description),
-            *(p for n, rule in enumerate(self.suggestions) for p in _object_problems(f"suggestions[{n}]", rule)),
+            *text_problems("tool", self.tool, blank=False),
+            *object_problems("input", self.input),
+            *text_problems("folder", self.folder),
+            *text_problems("description", self.description),
+            *(p for n, rule in enumerate(self.suggestions) for p in object_problems(f"suggestions[{n}]", rule)),
         ]
         if problems:
             raise InvalidAsk(problems)
@@ -270,12 +268,12 @@ class Asker(Struct, frozen=True, omit_defaults=True):
     process: int | None = None
 
     def __post_init__(self) -> None:
-        if _sound(self.agent, self.session, self.project, self.parent, self.host):
+        if sound(self.agent, self.session, self.project, self.parent, self.host):
             return
         fields = {n: getattr(self, n) for n in ("session", "project", "parent", "host")}
         problems = [
-            *_text_problems("agent", self.agent, blank=False),
-            *(p for name, text in fields.items() for p in _text_problems(name, text)),
+            *text_problems("agent", self.agent, blank=False),
+            *(p for name, text in fields.items() for p in text_problems(name, text)),
         ]
         raise InvalidAsk(problems)
 
@@ -293,7 +291,7 @@ class Ask(Struct, frozen=True, omit_defaults=True):
     follows: str | None = None
 
     def __post_init__(self) -> None:
-        if self.key is not None and (problems := list(_text_problems("key", self.key, blank=False))):
+        if self.key is not None and (problems := list(text_problems("key", self.key, blank=False))):
             raise InvalidAsk(problems)
 
     @property
@@ -343,12 +341,12 @@ class Answer(Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "chosen", tuple(self.chosen))
-        if not all(map(_sound, self.chosen)) or not _sound("seen", self.other, self.note):
+        if not all(map(sound, self.chosen)) or not sound("seen", self.other, self.note):
             raise InvalidReply(
                 [
-                    *(p for label in self.chosen for p in _text_problems("chosen", label, blank=False)),
-                    *_text_problems("other", self.other),
-                    *_text_problems("note", self.note),
+                    *(p for label in self.chosen for p in text_problems("chosen", label, blank=False)),
+                    *text_problems("other", self.other),
+                    *text_problems("note", self.note),
                 ]
             )
         if not self.chosen and is_blank(self.other) and is_blank(self.note):
@@ -408,7 +406,7 @@ class Allowed(Struct, frozen=True, omit_defaults=True, tag="allowed", tag_field=
 
     def __post_init__(self) -> None:
         force_setattr(self, "remember", tuple(self.remember))
-        if self.input is not None and (problems := list(_object_problems("input", self.input))):
+        if self.input is not None and (problems := list(object_problems("input", self.input))):
             raise InvalidReply(problems)
 
 
@@ -470,57 +468,8 @@ def _token(label: str) -> str:
     return json.dumps(label, ensure_ascii=False) if ", " in label or '"' in label else label
 
 
-def _json_text(path: str, value: str | Mapping[str, Any]) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return strict.dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidAsk([Problem(path, "is not a JSON object")]) from None
-
-
-def _sound(seen: object, *texts: object) -> bool:
-    """Whether these are texts without a flaw, the first not blank: the quick look that nearly always suffices."""
-    for text in (seen, *texts):
-        if not isinstance(text, str) or strict.text_flaw(text):
-            return False
-    return not is_blank(seen)  # type: ignore[arg-type]  # a text, as the loop found
-
-
-def _text_problems(path: str, text: object, *, blank: bool = True) -> Iterable[Problem]:
-    if not isinstance(text, str):
-        return (Problem(path, f"must be text, is {quoted(text)}"),)
-    if flaw := strict.text_flaw(text):
-        return (Problem(path, f"{flaw}: {quoted(text)}"),)
-    if not blank and is_blank(text):
-        return (Problem(path, f"must not be blank, is {quoted(text)}"),)
-    return ()
-
-
-def _object_problems(path: str, text: str) -> Iterable[Problem]:
-    try:
-        value = strict.loads(text, size=sys.maxsize)  # how large it may be is for the limits to say
-    except strict.NotStrict as error:
-        return (Problem(path, str(error)),)
-    return () if isinstance(value, dict) else (Problem(path, f"must be a JSON object, is {quoted(value)}"),)
-
-
-def likeness(text: str) -> str:
-    """Equal for texts that nobody can tell apart: outer blanks and the two ways of writing é do not count."""
-    return text.strip() if text.isascii() else normalize("NFC", text.strip())
-
-
-def repeated(path: str, field: str, texts: Iterable[object]) -> Iterable[Problem]:
-    """Which texts stand there twice, as far as a person can tell."""
-    first: dict[str, int] = {}
-    for number, text in enumerate(texts):
-        seen = first.setdefault(likeness(text), number) if isinstance(text, str) else number
-        if seen != number:
-            yield Problem(f"{path}[{number}].{field}", f"must be unique, repeats {path}[{seen}]: {quoted(text)}")
-
-
 def _check_said(path: str, text: str) -> None:
-    if problems := list(_text_problems(path, text)):
+    if problems := list(text_problems(path, text)):
         raise InvalidReply(problems)
 
 

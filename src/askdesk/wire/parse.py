@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from askdesk.core import strict
+from askdesk.core.checks import repeated
 from askdesk.core.errors import InvalidAsk, Problem, named, quoted
 from askdesk.core.limits import OPEN, Limits
-from askdesk.core.model import Option, Question, Questions, repeated
+from askdesk.core.model import Option, Question, Questions
 from askdesk.wire.written import written
 
 _T = TypeVar("_T")
