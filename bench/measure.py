@@ -30,7 +30,7 @@ class Ratio(NamedTuple):
 
 
 HEADING = """\
-| what | floor | floor p50 µs | ours p50 µs | ours p99 µs | ratio | target | within |
+| what | floor | floor p50 µs | ours p50 µs | ours p99 µs | ratio | aim | within |
 |---|---|---:|---:|---:|---:|---:|---|"""
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from askdesk.cli.answer import AGENT_VARIABLES
 from askdesk.core.desk import Desk
+from askdesk.open import AGENT_VARIABLES
 from askdesk.stores.memory import MemoryStore
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.clock import FakeClock

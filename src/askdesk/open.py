@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec.structs import replace
 
 from askdesk.core.desk import Body, Desk
-from askdesk.core.errors import InvalidSettings, Problem, Unreachable, quoted
+from askdesk.core.errors import AskdeskError, InvalidSettings, Problem, Unreachable, quoted
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import Ask, Asker, Outcome, Settlement
 from askdesk.core.store import Store
@@ -25,15 +26,29 @@ from askdesk.settings import Settings, load
 if TYPE_CHECKING:
     from askdesk.surfaces.terminal.lines import Lines
 
+# What agents set in the shells they run commands in. A guard against an agent that answers itself, not a wall.
+AGENT_VARIABLES = (
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CODEX_SANDBOX",
+    "CODEX_THREAD_ID",
+    "CURSOR_AGENT",
+    "GEMINI_CLI",
+    "OPENCODE",
+)
+
 Surface: TypeAlias = Literal["auto", "plain", "none"]
 
 
 @asynccontextmanager
-async def open_desk(store: str | None = None, *, limits: Limits = OPEN) -> AsyncIterator[Desk]:
-    """The desk at a store's URL, by default the one in the settings. What is due is expired first."""
+async def open_desk(store: str | None = None, *, limits: Limits = OPEN, create: bool = True) -> AsyncIterator[Desk]:
+    """The desk at a store's URL, by default the one in the settings. What is due is expired first.
+
+    Without `create`, a store that is not there is an error instead of an empty one.
+    """
     settings = load()
     desk = Desk(
-        await open_store(store or settings.store, busy_seconds=settings.busy_seconds),
+        await open_store(store or settings.store, busy_seconds=settings.busy_seconds, create=create),
         limits=sized(limits, settings),
     )
     try:
@@ -43,9 +58,9 @@ async def open_desk(store: str | None = None, *, limits: Limits = OPEN) -> Async
         await desk.close()
 
 
-async def open_store(url: str, *, busy_seconds: float = 5.0) -> Store:
+async def open_store(url: str, *, busy_seconds: float = 5.0, create: bool = True) -> Store:
     """The store that a URL names. A guest library is loaded only for the store that needs it."""
-    scheme = urlsplit(url).scheme if "://" in url or url == "memory:" else "path"
+    scheme = _scheme(url)
     if scheme == "memory":
         from askdesk.stores.memory import MemoryStore
 
@@ -53,13 +68,19 @@ async def open_store(url: str, *, busy_seconds: float = 5.0) -> Store:
     if scheme in ("sqlite", "path"):
         from askdesk.stores.sqlite import SQLiteStore
 
-        return await SQLiteStore.open(sqlite_path(url), busy_seconds=busy_seconds)
+        return await SQLiteStore.open(sqlite_path(url), busy_seconds=busy_seconds, create=create)
     raise InvalidSettings([Problem("store", f"takes sqlite:///path, a path or memory:, got {quoted(url)}")])
+
+
+def _scheme(url: str) -> str:
+    """What stands before the colon; "path" where the text is a path."""
+    named = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", url)
+    return named[1].lower() if named else "" if "://" in url else "path"
 
 
 def sqlite_path(url: str) -> Path:
     """`sqlite:///home/ana/desk.db` is /home/ana/desk.db; without a scheme the whole text is a path."""
-    if "://" not in url:
+    if _scheme(url) == "path":
         return Path(url).expanduser()
     parts = urlsplit(url)
     path = unquote(parts.path)
@@ -76,6 +97,24 @@ def sized(limits: Limits, settings: Settings) -> Limits:
 def asker_here(agent: str, **fields: str) -> Asker:
     """An asker that lives in this very process, so that surfaces can tell when it is gone."""
     return Asker(agent, host=socket.gethostname(), process=os.getpid(), **fields)
+
+
+def this_folder() -> str:
+    """The project where none was named. A folder's name may be any bytes; a text may not."""
+    return os.fsencode(os.getcwd()).decode("utf-8", "backslashreplace")
+
+
+def agents_shell() -> str | None:
+    """The variable that tells that an agent runs this shell: what is piped in there comes from no person."""
+    return next((name for name in AGENT_VARIABLES if os.environ.get(name)), None)
+
+
+def lines_of_stdin() -> Lines | None:
+    """Standard input as a place to answer: a terminal, or a pipe that no agent filled."""
+    from askdesk.surfaces.terminal.lines import Lines
+
+    lines = Lines.of_stdin()
+    return None if lines and not lines.is_terminal and agents_shell() else lines
 
 
 def ask(
@@ -98,7 +137,10 @@ def ask(
         pass
     else:
         raise RuntimeError("ask() blocks; inside an event loop use `async with open_desk() as desk` and desk.ask()")
-    return asyncio.run(_ask(body, agent, key, deadline, surface, store))
+    try:
+        return asyncio.run(_ask(body, agent, key, deadline, surface, store))
+    except (AskdeskError, KeyboardInterrupt) as error:
+        raise error.with_traceback(None) from None  # the way through the event loop tells a script nothing
 
 
 async def _ask(
@@ -106,21 +148,15 @@ async def _ask(
 ) -> Outcome:
     from askdesk.surfaces.terminal.lines import Lines
 
-    async with open_desk(store) as desk:
-        asker = asker_here(agent, project=os.getcwd())
-        ask = await desk.post(body, asker=asker, key=key, deadline=deadline)
-        try:
-            if surface == "none":
-                settlement = await desk.wait(ask.id)
-            else:
-                lines = Lines.of_terminal() if surface == "auto" else Lines.of_stdin()
-                settlement = await settled_on(lines, desk, ask, by=load().by)
-        except asyncio.CancelledError:
-            if key is None:
-                await desk.withdraw(ask.id, "the agent stopped waiting")
-            raise
-    assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
-    return settlement.outcome
+    asker = asker_here(agent, project=this_folder())
+    async with open_desk(store) as desk, desk.asking(body, asker=asker, key=key, deadline=deadline) as ask:
+        if surface == "none":
+            settlement = await desk.wait(ask.id)
+            assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
+        else:
+            lines = Lines.of_terminal() if surface == "auto" else lines_of_stdin()
+            settlement = await settled_on(lines, desk, ask, by=load().by)
+        return settlement.outcome
 
 
 async def settled_on(
@@ -133,7 +169,8 @@ async def settled_on(
     if entry.settlement:
         return entry.settlement
     if lines is None:
-        raise Unreachable(ask.id, "there is no terminal here")
+        where = "this is an agent's shell" if agents_shell() else "there is no terminal here"
+        raise Unreachable(ask.id, where)
     plain = PlainSurface(lines)
     settlement = await attend_one(
         desk, ask, plain.present, by=by, surface="plain", lost=plain.lost, submission=submission

@@ -437,9 +437,12 @@ async def test_without_validation_missing_answers_are_blanks() -> None:
 @pytest.mark.parametrize("answers", [{}, {"Which database?": ""}, {"Which database?": None}, {"Why?": "a stranger"}])
 async def test_without_validation_nothing_at_all_is_never_an_answer(answers: Answers) -> None:
     text = await AskUserQuestionTool(replying(answers), validate=False).asked(call(DATABASE))
-    assert text == (
-        "DECLINED: the person saw the questions and chose not to answer them. They gave no reason.\n" + NOT_CONSENT
-    )
+    assert text == "NOT ANSWERED: the questions were put, and nothing came back. This is not an answer and not consent."
+
+
+async def test_a_handler_that_is_cancelled_or_times_out_by_itself_says_nothing_about_the_person() -> None:
+    for error in (asyncio.CancelledError(), TimeoutError()):
+        assert await AskUserQuestionTool(raising(error), timeout=60).asked(call(DATABASE)) == NOT_ANSWERED
 
 
 async def test_without_validation_no_mapping_at_all_is_never_an_answer() -> None:

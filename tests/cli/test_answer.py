@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests.cli.command import CALL, Ran, askdesk, in_file, in_shell, kept, posted, settled
 
-from askdesk.cli.answer import AGENT_VARIABLES
 from askdesk.core.desk import new_id
 from askdesk.core.model import (
     Allowed,
@@ -22,6 +21,7 @@ from askdesk.core.model import (
     Permission,
     Question,
 )
+from askdesk.open import AGENT_VARIABLES
 
 WHICH = Question("Which database?", [Option("SQLite", "One file"), Option("Postgres", "A server")])
 PARTS = Question("Which parts?", ["Sign-in", "Logging, all", "Metrics"], multi_select=True)
@@ -316,3 +316,21 @@ def test_a_settled_ask_is_named_before_its_answer_is_judged() -> None:
     ran = askdesk("answer", ask.id, typed=SQLITE)
 
     assert ran == Ran(8, "", f"askdesk: ask {ask.id} is already settled: declined by ben on the page\n")
+
+
+def test_an_empty_digest_or_input_allows_nothing() -> None:
+    ask = posted(Permission("Bash", CALL))
+    for arguments in (("--allow", "--digest", ""), ("--allow", "--input", "")):
+        ran = askdesk("answer", ask.id, *arguments)
+        assert (ran.code, ran.out) == (2, "")
+    assert kept(ask.id).settlement is None
+
+
+def test_a_reply_may_be_as_large_as_the_settings_say() -> None:
+    question = Question("Why?", kind="text")
+    answers = json.dumps({"answers": {"Why?": "x" * 1_500_000}})
+    small = askdesk("answer", posted(question).id, "-", typed=answers)
+    large = askdesk("answer", posted(question).id, "-", typed=answers, env={"ASKDESK_MAX_BYTES": "3000000"})
+
+    assert (small.code, small.err) == (2, "askdesk: is longer than 1000000 bytes\n")
+    assert large.code == 0

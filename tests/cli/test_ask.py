@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,12 @@ from tests.cli.command import (
     kept_asks,
     posted,
     settled,
+    surroundings,
 )
 from tests.cli.person import Person
 
 from askdesk.core.model import Answer, Answered, Asker, Declined, Entry, Expired, Option, Permission, Question
-from askdesk.open import open_desk
+from askdesk.open import AGENT_VARIABLES, open_desk
 from askdesk.surfaces.terminal.plain import asker_line
 
 WHICH = Question("Which database?", [Option("SQLite", "One file"), Option("Postgres", "A server")], header="Database")
@@ -365,3 +368,40 @@ def test_a_terminal_without_unicode_still_shows_and_answers(env: dict[str, str],
     assert (shown.code, listed.code) == (0, 0)
     assert "Welche Gr\\xf6\\xdfe" in shown.out
     assert "Welche Gr\\xf6\\xdfe" in listed.out
+
+
+@pytest.mark.parametrize("variable", AGENT_VARIABLES)
+def test_an_agent_cannot_answer_itself_through_a_pipe(variable: str, tmp_path: Path) -> None:
+    question = askdesk("ask", in_file(tmp_path, DATABASE), typed="1\n", env={variable: "1"})
+    call = askdesk("ask", "--tool", "Bash", in_file(tmp_path, CALL), typed="yes\n", env={variable: "1"})
+
+    assert [ran.code for ran in (question, call)] == [6, 6]
+    assert question.out + call.out == ""
+    assert "this is an agent's shell" in question.err
+    assert [entry.settlement for entry in kept_asks()] == [None, None]
+
+
+def test_two_asks_share_a_pipe_line_by_line(tmp_path: Path) -> None:
+    script = 'askdesk() { "$PYTHON" -m askdesk.cli.main "$@"; }; askdesk ask "$1"; askdesk ask "$1"'
+    ran = subprocess.run(
+        ["bash", "-c", script, "bash", in_file(tmp_path, DATABASE)],
+        input=b"1\n2\n",
+        capture_output=True,
+        env={**surroundings(), "PYTHON": sys.executable},
+        check=True,
+    )
+    results = [json.loads(line)["answers"] for line in ran.stdout.splitlines()]
+    assert results == [{"Which database?": "SQLite"}, {"Which database?": "Postgres"}]
+
+
+def test_the_same_questions_written_otherwise_are_the_same_ask_under_a_key(tmp_path: Path) -> None:
+    first = askdesk("ask", "--no-wait", "--key", "k", in_file(tmp_path, DATABASE))
+    turned = {"questions": [dict(reversed(DATABASE["questions"][0].items()))], "answers": {"Which database?": "x"}}
+    second = askdesk("ask", "--no-wait", "--key", "k", in_file(tmp_path, turned))
+
+    assert (second.code, second.out) == (0, first.out)
+
+
+def test_a_store_in_memory_takes_no_ask_that_nobody_waits_for(tmp_path: Path) -> None:
+    ran = askdesk("ask", "--no-wait", "--store", "memory:", in_file(tmp_path, DATABASE))
+    assert (ran.code, ran.out) == (2, "")

@@ -18,7 +18,7 @@ def test_the_whole_exchange_is_printed_question_options_answer_and_what_the_agen
     assert lines[:10] == [
         "A scripted agent asks. Its questions are on disk before you see them.",
         "",
-        *(line for line in lines[2:3] if line.endswith("builder in new service asks:")),
+        "The agent builder in new service asks:",
         "",
         "Question 1 of 3. [Database]",
         "  Which database should the new service use?",
@@ -37,9 +37,9 @@ def test_the_whole_exchange_is_printed_question_options_answer_and_what_the_agen
     ]
     assert "  ALLOWED: the person allowed this call as it is." in lines
     assert [line[20:] for line in lines[lines.index("What the desk keeps:") + 2 :][:2]] == [
-        "builder         new service           permission for Bash [allowed by a scripted person on plain]",
-        "builder         new service           Which database should the new service use? (+2 more) "
-        "[answered by a scripted person on plain]",
+        "builder         new service           allowed by a scripted person on plain: permission for Bash",
+        "builder         new service           answered by a scripted person on plain: "
+        "Which database should the new service use? (+2 more)",
     ]
 
 

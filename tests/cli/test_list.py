@@ -1,6 +1,7 @@
 """askdesk list: open asks and settled ones."""
 
 import json
+from pathlib import Path
 
 from tests.cli.command import CALL, Ran, askdesk, kept, posted, settled, unread
 
@@ -35,8 +36,8 @@ def test_open_asks_are_listed_oldest_first_and_settled_ones_newest_first() -> No
     ]
     assert [without_age(line) for line in ended.out.splitlines()] == [
         without_age(HEADING),
-        f"{asks[3].id[:8]}  builder         app                   Which database? [declined by ana on elsewhere]",
-        f"{asks[2].id[:8]}  builder         app                   Which database? [answered by ana on elsewhere]",
+        f"{asks[3].id[:8]}  builder         app                   declined by ana on elsewhere: Which database?",
+        f"{asks[2].id[:8]}  builder         app                   answered by ana on elsewhere: Which database?",
     ]
 
 
@@ -53,7 +54,16 @@ def test_a_long_list_goes_on_where_it_ended() -> None:
     assert shown.err == f"askdesk: there are more: --after {page['after']}\n"
 
 
+def test_a_store_that_was_named_and_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
+    misspelt = tmp_path / "nowhere" / "desk.db"
+    for command in (("list",), ("show", "0123abcd"), ("wait", "0123abcd"), ("withdraw", "0123abcd")):
+        ran = askdesk(*command, "--store", str(misspelt))
+        assert ran == Ran(2, "", f"askdesk: {misspelt}: there is no store here; the first ask makes it\n")
+    assert not misspelt.parent.exists()
+
+
 def test_options_that_make_no_sense_are_refused() -> None:
+    posted(WHICH)
     for arguments in (("--limit", "0"), ("--limit", "1001"), ("--limit", "many"), ("--after", "nowhere"), ("--all",)):
         ran = askdesk("list", *arguments)
         assert (ran.code, ran.out) == (2, "")

@@ -37,6 +37,7 @@ def test_programs_read_the_records() -> None:
 
 
 def test_an_ask_that_is_not_there_is_named() -> None:
+    posted(WHICH)
     assert askdesk("show", "0123abcd") == Ran(2, "", 'askdesk: there is no ask "0123abcd"\n')
     assert askdesk("show", "\x1b[2J") == Ran(2, "", 'askdesk: there is no ask "\\u001b[2J"\n')
 

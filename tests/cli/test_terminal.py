@@ -110,7 +110,7 @@ def test_keys_typed_before_the_question_was_shown_do_not_answer_it(tmp_path: Pat
 
 def test_keys_typed_before_a_permission_was_shown_do_not_allow_it(tmp_path: Path) -> None:
     with Person("ask", "--tool", "Bash", in_file(tmp_path, CALL), typed_ahead=f"{KEYS}yes\nye") as ana:
-        ana.reads('"no" denies, perhaps with a reason): ')
+        ana.reads("Enter tells more): ")
         assert only().settlement is None
         ana.types("s\n")
         ana.reads("Nothing was decided.")
@@ -145,7 +145,9 @@ def test_a_permission_is_shown_in_full_and_allowed_by_yes_alone(tmp_path: Path) 
     call = Permission("Bash", json.dumps(CALL), "/srv", "List files")
     options = ("--tool", "Bash", "--folder", "/srv", "--description", "List files", "--agent", "builder")
     with Person("ask", *options, "--project", "", in_file(tmp_path, CALL)) as ana:
-        screen = ana.reads('Allow this call? (only "yes" allows; "no" denies, perhaps with a reason): ')
+        screen = ana.reads(
+            'Allow this call? (only "yes" allows; "no" denies, perhaps with a reason; Enter tells more): '
+        )
         for line in ("", "y", "1", "yes please"):
             ana.types(f"{line}\n")
             ana.reads("Nothing was decided.")
@@ -164,7 +166,7 @@ def test_a_permission_is_shown_in_full_and_allowed_by_yes_alone(tmp_path: Path) 
         "  The agent says about it (not checked):",
         "    | List files",
         f"  {call.digest}",
-        'Allow this call? (only "yes" allows; "no" denies, perhaps with a reason): ',
+        'Allow this call? (only "yes" allows; "no" denies, perhaps with a reason; Enter tells more): ',
     ]
     assert (ended.code, json.loads(ended.out)) == (0, {"behavior": "allow", "updatedInput": CALL})
 
@@ -361,9 +363,9 @@ def test_the_demo_is_interactive_on_a_terminal() -> None:
 
     assert "What the agent reads:\n  ANSWERED WITH OWN WORDS" in read
     assert '"Which database should the new service use?" = "PostgreSQL"' in read
-    assert '"Which parts should I set up first?" = "Sign-in" + "Metrics"' in read
-    assert '"Which layout should the start page have?" = own words: "Neither: a single page"' in read
-    assert 'They said: "not yet"' in ended.err
+    assert '"Which parts should I set up first?" = "Sign-in" + "Metrics"' in " ".join(read.split())
+    assert '"Which layout should the start page have?" = own words: "Neither: a single page"' in " ".join(read.split())
+    assert 'They said: "not yet"' in " ".join(ended.err.split())
     assert "What the desk keeps:" in ended.err
     assert ended.code == 0
 

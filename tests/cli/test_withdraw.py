@@ -30,4 +30,5 @@ def test_what_was_answered_cannot_be_taken_back() -> None:
 
 
 def test_an_ask_that_is_not_there_is_named() -> None:
+    posted(WHICH)
     assert askdesk("withdraw", "0123abcd") == Ran(2, "", 'askdesk: there is no ask "0123abcd"\n')

@@ -29,6 +29,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.core.text import is_blank
+from askdesk.testing.clock import NOON
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DATABASE = Question("Which database?", ["Postgres", "SQLite"], header="Database")
@@ -381,3 +382,16 @@ def test_values_cannot_be_changed() -> None:
     for value, field in [(DATABASE, "text"), (Answer(other="x"), "other"), (Permission("Bash", "{}"), "input")]:
         with pytest.raises(AttributeError):
             setattr(value, field, "changed")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("A B", "A\u00a0B"), ("A B", "A\nB"), ("A B", " A  B "), ("A\tB", "A    B"), ("é", "e\u0301")]
+)
+def test_labels_that_look_alike_are_the_same(one: str, other: str) -> None:
+    with pytest.raises(InvalidAsk, match="must be unique"):
+        Question("Which?", [one, other])
+
+
+def test_a_settlement_names_a_person_that_every_store_can_keep() -> None:
+    with pytest.raises(InvalidReply, match="by: holds a lone surrogate"):
+        Settlement(Answered([Answer(["a"])]), NOON, "s", "\udcff")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askdesk.core.text import Shown, cut, is_blank, shown, shown_json, width
+from askdesk.core.text import Shown, cut, is_blank, shown, shown_json, width, wrapped
 
 CONTROLS = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0))]
 BIDI = list("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -310,3 +310,22 @@ def test_a_cut_text_never_takes_more_cells_and_stays_where_it_fits(text: str, ce
     assert width(found) <= cells
     assert (found == whole) == (width(whole) <= cells)
     assert found == whole or (found.endswith("…") and whole.startswith(found[:-1]))
+
+
+def test_a_long_line_is_wrapped_with_a_margin_that_no_line_of_ours_has() -> None:
+    padded = Shown("    command: ls" + " " * 70 + '  sha256:0000 Allow this call? (only "yes" allows): ')
+    rows = wrapped(padded, 60)
+    assert [width(row) <= 60 for row in rows] == [True] * len(rows)
+    assert all(row.startswith("      | ") for row in rows[1:])
+    assert rows[0] + "".join(row[8:] for row in rows[1:]) == padded
+
+
+@settings(max_examples=150)
+@given(HOSTILE, st.integers(20, 60))
+def test_wrapping_loses_nothing_and_fits(text: str, cells: int) -> None:
+    line = Shown(f"  {shown(text)}")
+    first, *more = wrapped(line, cells)
+    margin = len(line) - len(line.lstrip(" ")) + 4
+    if cells > 2 * margin:
+        assert all(width(row) <= cells for row in (first, *more))
+    assert first + "".join(row[margin:] for row in more) == line

@@ -658,3 +658,47 @@ async def test_a_program_that_ends_without_closing_loses_nothing(path: Path, oth
         other.do("leave", *range(10, 1200))
     assert other.ended() == 0
     assert sorted(await numbers_in(path)) == list(range(1200))
+
+
+async def test_a_record_that_cannot_be_read_hides_no_other(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(path) as store:
+        for number in (1, 2, 3):
+            await store.add(an_ask(number))
+        database = apsw.Connection(str(path))
+        database.execute("UPDATE asks SET record = replace(record, '\"v\":1', '\"v\":9') WHERE id = ?", (an_ask(2).id,))
+        database.close()
+        page = await store.page("open")
+        with pytest.raises(StoreTooNew):
+            await store.get(an_ask(2).id)
+    assert page.entries == (Entry(an_ask(1)), Entry(an_ask(3)))
+    assert an_ask(2).id in caplog.text
+
+
+async def test_whoever_waits_reads_the_file_that_took_the_place(path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    async with opened(path) as store:
+        await store.add(an_ask())
+        apsw.Connection(str(path)).execute("VACUUM INTO ?", (str(other),))
+    async with opened(other) as restored:
+        await restored.settle(an_ask().id, a_settlement())
+    async with opened(path) as store:
+        heard = asyncio.Event()
+        stop = store.hints(lambda _: heard.set(), an_ask().id)
+        os.replace(other, path)
+        for leftover in (f"{path}-wal", f"{path}-shm"):
+            Path(leftover).unlink(missing_ok=True)
+        await asyncio.wait_for(heard.wait(), 10)
+        stop()
+        assert (await store.get(an_ask().id)).settlement == a_settlement()
+
+
+async def test_a_listener_that_fails_keeps_nobody_else_waiting(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(path) as store:
+
+        def fail(_: str | None) -> None:
+            raise ValueError("of the listener's own")
+
+        store.hints(fail)
+        added = await asyncio.wait_for(asyncio.gather(*(store.add(an_ask(n)) for n in range(5))), 10)
+    assert added == [an_ask(n) for n in range(5)]
+    assert "a listener failed" in caplog.text

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, TypeVar
 from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk, InvalidReply, quoted
 from askdesk.core.limits import OPEN, SPRING, Limits
-from askdesk.core.model import Asker, Declined, Expired, Outcome, PreviewFormat, Question, Questions
+from askdesk.core.model import Asker, Expired, Outcome, PreviewFormat, Question, Questions
 from askdesk.wire import tool
 
 log = logging.getLogger("askdesk")
@@ -33,7 +33,12 @@ Answers: TypeAlias = Mapping[str, Any]
 Handler: TypeAlias = Callable[[tuple[Question, ...]], Answers | Awaitable[Answers]]
 
 _INVALID = "NOT ASKED: the call breaks these rules; mend it and call again, or go on without asking.\n{}"
+_SILENT = "NOT ANSWERED: the questions were put, and nothing came back. This is not an answer and not consent."
 _UNAVAILABLE = "NOT ANSWERED: the questions could not be put to anybody. This is not an answer and not consent."
+
+
+class _NobodySaid(Exception):
+    """A handler came back without a single answer, and was allowed to."""
 
 
 class _Tool(ABC):
@@ -47,12 +52,12 @@ class _Tool(ABC):
         self.description: str = definition["description"]
         self.schema: dict[str, Any] = definition["input_schema"]
 
-    def __call__(self, arguments: Arguments) -> str:
-        """Ask and block until there is a text for the model. For threads without a running event loop of their own."""
-        return _blocking(self.asked(arguments))
+    def __call__(self, arguments: Arguments, *, key: str | None = None) -> str:
+        """Ask and block until there is a text for the model."""
+        return _blocking(self.asked(arguments, key=key))
 
-    async def asked(self, arguments: Arguments) -> str:
-        """Ask, and return the text for the model."""
+    async def asked(self, arguments: Arguments, *, key: str | None = None) -> str:
+        """Ask, and return the text for the model. A key, such as the call's id, makes it the same ask next time."""
         try:
             questions = tool.parse(arguments, self._limits)
         except InvalidAsk as error:
@@ -60,17 +65,23 @@ class _Tool(ABC):
         for warning in questions.warnings:
             log.warning("%s", warning)
         try:
-            return tool.text(questions, await self._outcome(questions))
+            return tool.text(questions, await self._outcome(questions, key))
         except InvalidReply:
             raise
         except InvalidAsk as error:
             return _INVALID.format(error)
+        except _NobodySaid:
+            return _SILENT
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            return _UNAVAILABLE  # not this call was cancelled, but what it waited for
         except Exception as error:  # a framework would show it to the model, hang, or run on without an answer
             log.error("the questions could not be asked: %s", type(error).__name__, exc_info=error)
             return _UNAVAILABLE
 
     @abstractmethod
-    async def _outcome(self, questions: Questions) -> Outcome:
+    async def _outcome(self, questions: Questions, key: str | None) -> Outcome:
         """How the questions ended."""
 
 
@@ -90,7 +101,7 @@ class DeskTool(_Tool):
         self._desk, self._asker, self._deadline, self._previews = desk, asker, deadline, previews
         self._loop = asyncio.get_running_loop()
 
-    def __call__(self, arguments: Arguments) -> str:
+    def __call__(self, arguments: Arguments, *, key: str | None = None) -> str:
         """Ask from another thread than the desk's own, and block until there is a text for the model."""
         try:
             running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
@@ -98,12 +109,14 @@ class DeskTool(_Tool):
             running = None
         if running is self._loop:
             raise RuntimeError("this would block the desk's own event loop: await tool.asked(arguments) instead")
-        return _blocking(self.asked(arguments))
+        return super().__call__(arguments, key=key)
 
-    async def _outcome(self, questions: Questions) -> Outcome:
+    async def _outcome(self, questions: Questions, key: str | None) -> Outcome:
         if not self._loop.is_running():
             raise RuntimeError("the desk's event loop has ended")
-        asking = self._desk.ask(questions, asker=self._asker, deadline=self._deadline, preview_format=self._previews)
+        asking = self._desk.ask(
+            questions, asker=self._asker, key=key, deadline=self._deadline, preview_format=self._previews
+        )
         if asyncio.get_running_loop() is self._loop:
             return await asking
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, self._loop))
@@ -129,11 +142,14 @@ class AskUserQuestionTool(_Tool):
         super().__init__(limits, previews)
         self._handler, self._validate, self._timeout = handler, validate, timeout
 
-    async def _outcome(self, questions: Questions) -> Outcome:
+    async def _outcome(self, questions: Questions, key: str | None) -> Outcome:
         try:
-            given = await asyncio.wait_for(self._handled(questions.items), self._timeout)
+            async with asyncio.timeout(self._timeout) as patience:
+                given = await self._handled(questions.items)
         except TimeoutError:
-            return Expired()
+            if patience.expired():
+                return Expired()
+            raise  # the handler's own: it says nothing about the person
         if self._validate:
             _check_complete(questions, given)
         return self._read(questions, given)
@@ -150,7 +166,7 @@ class AskUserQuestionTool(_Tool):
         answers = {question: answer for question, answer in given.items() if answer is not None}
         known = {question.text for question in questions.items}
         if not self._validate and all(answer in ("", []) for question, answer in answers.items() if question in known):
-            return Declined()
+            raise _NobodySaid
         return tool.read(questions, {"answers": answers}, blanks=True)
 
 
@@ -174,10 +190,12 @@ async def _in_daemon_thread(work: Callable[[], _T]) -> _T:
     def run() -> None:
         try:
             settle = partial(done.set_result, work())
-        except (StopIteration, SystemExit) as error:  # the one fits no future, the other would end the agent
-            settle = partial(done.set_exception, RuntimeError(f"the handler raised {type(error).__name__}"))
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever awaits it
+        except StopIteration:  # fits no future
+            settle = partial(done.set_exception, RuntimeError("the handler raised StopIteration"))
+        except Exception as error:  # noqa: BLE001 - raised again by whoever awaits it
             settle = partial(done.set_exception, error)
+        except BaseException as error:  # noqa: BLE001 - an exit or a cancellation of its own must not end the agent
+            settle = partial(done.set_exception, RuntimeError(f"the handler raised {type(error).__name__}"))
         with suppress(RuntimeError):  # the loop is closed: nobody waits for the answers any more
             loop.call_soon_threadsafe(deliver, settle)
 

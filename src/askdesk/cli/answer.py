@@ -14,7 +14,6 @@ An answer is a label, labels joined with ", " or listed, or own words; notes go 
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from hashlib import sha256
@@ -23,18 +22,9 @@ from askdesk.cli.command import found, on_desk, read_file, say
 from askdesk.cli.main import INVALID
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, InvalidReply
+from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import Allowed, Ask, Declined, Denied, Questions, Reply
-
-# What agents set in the shells they run commands in. A guard against an agent that answers itself, not a wall.
-AGENT_VARIABLES = (
-    "AI_AGENT",
-    "CLAUDECODE",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "CURSOR_AGENT",
-    "GEMINI_CLI",
-    "OPENCODE",
-)
+from askdesk.open import agents_shell, sized
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -45,15 +35,15 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--allow", action="store_true", help="allow the tool call, which is shown on standard error")
     parser.add_argument("--input", metavar="FILE", help="with --allow: the changed input")
     parser.add_argument("--deny", nargs="?", const="", metavar="WORDS", help="deny the tool call, perhaps saying why")
-    parser.add_argument("--instead", default="", metavar="WORDS", help="with --deny: a new instruction to follow")
+    parser.add_argument("--instead", metavar="WORDS", help="with --deny: a new instruction to follow")
     parser.add_argument("--stop", action="store_true", help="with --decline or --deny: stop the agent's run")
-    parser.add_argument("--digest", help="with --allow: refuse unless the input has this digest")
+    parser.add_argument("--digest", help="with --allow or --deny: refuse unless the call has this digest")
     parser.add_argument("--by", metavar="NAME", help="who answers (default: the setting `by`)")
     parser.add_argument("--force", action="store_true", help="answer even from within an agent's shell")
 
 
 def run(given: Namespace) -> int:
-    if not given.force and (variable := next((name for name in AGENT_VARIABLES if os.environ.get(name)), None)):
+    if not given.force and (variable := agents_shell()):
         return say(f"this is an agent's shell ({variable} is set); a person should answer, or use --force", INVALID)
 
     async def answer(desk: Desk) -> int:
@@ -71,18 +61,21 @@ async def _answer(desk: Desk, given: Namespace) -> int:
     by = given.by or settings.by
     if _wants_a_form(given):
         return await _on_terminal(desk, ask, by)
-    reply = _reply(ask, given, settings.max_bytes)
+    reply = _reply(ask, given, sized(OPEN, settings))
     if isinstance(reply, Allowed) and ask.permission:
         print("\n".join(allowed_lines(ask.permission, reply)), file=sys.stderr)
-    digest = given.digest or (ask.permission.digest if ask.permission else None)
+    shown_digest = ask.permission.digest if ask.permission else None
+    digest = given.digest if given.digest is not None else shown_digest
     submission = _submission(ask, ask.fit(reply, digest), by)
     settlement = await desk.settle(ask.id, reply, by=by, surface="command line", submission=submission, digest=digest)
     return say(f"ask {ask.id} is settled: {settlement.summary}")
 
 
 def _wants_a_form(given: Namespace) -> bool:
-    decided = given.allow or given.deny is not None or given.decline is not None
-    return not decided and given.file is None and sys.stdin.isatty()
+    """Whether nothing at all was said on the command line, and a person sits there."""
+    said = (given.file, given.decline, given.deny, given.input, given.instead, given.digest)
+    flags = (given.allow, given.stop, given.blanks)
+    return not any(flags) and all(value is None for value in said) and sys.stdin.isatty()
 
 
 async def _on_terminal(desk: Desk, ask: Ask, by: str) -> int:
@@ -96,27 +89,29 @@ async def _on_terminal(desk: Desk, ask: Ask, by: str) -> int:
     return say(f"ask {ask.id} is settled: {settlement.summary}")
 
 
-def _reply(ask: Ask, given: Namespace, max_bytes: int) -> Reply:
+def _reply(ask: Ask, given: Namespace, limits: Limits) -> Reply:
     from askdesk.wire import tool
 
     ways = [given.allow, given.deny is not None, given.decline is not None, given.file is not None]
     if sum(ways) > 1:
         raise InvalidReply("give one of FILE, --decline, --allow and --deny")
-    if given.input and not given.allow:
+    if given.input is not None and not given.allow:
         raise InvalidReply("--input goes with --allow")
-    if given.instead and given.deny is None:
+    if given.digest is not None and not given.allow and given.deny is None:
+        raise InvalidReply("--digest goes with --allow or --deny")
+    if given.instead is not None and given.deny is None:
         raise InvalidReply("--instead goes with --deny")
     if given.stop and given.deny is None and given.decline is None:
         raise InvalidReply("--stop goes with --decline or --deny")
     if given.allow:
-        return Allowed(_changed(given.input, max_bytes) if given.input else None)
+        return Allowed(_changed(given.input, limits.size) if given.input is not None else None)
     if given.deny is not None:
-        return Denied(given.deny, given.stop, given.instead)
+        return Denied(given.deny, given.stop, given.instead or "")
     if given.decline is not None:
         return Declined(given.decline, stop=given.stop)
     if not isinstance(ask.body, Questions):
         raise InvalidReply("this ask is a permission: use --allow or --deny")
-    return tool.read(ask.body, tool.loads(read_file(given.file or "-", max_bytes)), blanks=given.blanks)
+    return tool.read(ask.body, tool.loads(read_file(given.file or "-", limits.size), limits), blanks=given.blanks)
 
 
 def _changed(name: str, max_bytes: int) -> str:

@@ -15,7 +15,6 @@ Ctrl-C withdraws the ask, unless it has a key.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -24,9 +23,10 @@ from askdesk.cli.main import ANSWERED, STILL_OPEN, WITHDRAWN
 from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk, Problem
 from askdesk.core.limits import CLAUDE, OPEN, SPRING
-from askdesk.core.model import Ask, Asker, Permission, Questions, Settlement
-from askdesk.open import asker_here, settled_on, sized
+from askdesk.core.model import Ask, Asker, Permission, Questions, Settlement, Withdrawn
+from askdesk.open import asker_here, lines_of_stdin, settled_on, sized, this_folder
 from askdesk.settings import load
+from askdesk.stores.memory import MemoryStore
 from askdesk.surfaces.terminal.lines import Lines
 from askdesk.wire import tool
 
@@ -41,9 +41,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--deadline", type=duration, metavar="SPAN", help="expire after 90s, 10m, 2h or 3d")
     parser.add_argument(
         "--surface",
-        choices=["auto", "plain", "none"],
-        default="auto",
-        help="where to show it: auto and plain on this terminal or pipe, none only elsewhere",
+        choices=["plain", "none"],
+        default="plain",
+        help="where to show it: plain on this terminal or pipe, none only elsewhere",
     )
     parser.add_argument(
         "--limits", choices=["open", "claude", "spring"], default="open", help="which limits to keep to"
@@ -62,24 +62,27 @@ def run(given: Namespace) -> int:
     async def ask(desk: Desk) -> int:
         return await _ask(desk, given, body)
 
-    return on_desk(given.store, ask)
+    return on_desk(given.store, ask, create=True)
 
 
 async def _ask(desk: Desk, given: Namespace, body: Questions | Permission) -> int:
-    project = given.project if given.project is not None else os.getcwd()
+    project = given.project if given.project is not None else this_folder()
+    if given.no_wait and isinstance(desk.store, MemoryStore):
+        raise InvalidAsk("--no-wait: a store in memory ends with this command, so nobody could answer")
     if given.no_wait:  # this process ends at once, which says nothing about the asker
         asker = Asker(given.agent, given.session, project)
-    else:
-        asker = asker_here(given.agent, session=given.session, project=project)
-    ask = await desk.post(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
-    if given.no_wait:
+        ask = await desk.post(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
         print(ask.id)
         return ANSWERED
+    asker = asker_here(given.agent, session=given.session, project=project)
+    asking = desk.asking(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
+    posted: Ask | None = None
     try:
-        settlement = await _settlement(desk, ask, given)
+        async with asking as posted:
+            return print_result(posted, await _settlement(desk, posted, given))
     except asyncio.CancelledError:  # Ctrl-C
-        return await _left(desk, ask)
-    return print_result(ask, settlement)
+        print(file=sys.stderr)  # below the prompt
+        return await _left(desk, posted) if posted else say("stopped before anything was asked", WITHDRAWN)
 
 
 async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
@@ -88,22 +91,23 @@ async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
         settlement = await desk.wait(ask.id)
         assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
         return settlement
-    lines = Lines.of_terminal() if given.file == "-" else Lines.of_stdin()
+    lines = Lines.of_terminal() if given.file == "-" else lines_of_stdin()
     return await settled_on(lines, desk, ask, by=load().by)
 
 
 async def _left(desk: Desk, ask: Ask) -> int:
-    print(file=sys.stderr)  # below the prompt
-    if ask.key is not None:
+    settlement = (await desk.get(ask.id)).settlement
+    if settlement is None:
         return say(f"ask {ask.id} stays open; the same key asks for it again", STILL_OPEN)
-    await desk.withdraw(ask.id, "the agent stopped waiting")
-    return say(f"ask {ask.id} is withdrawn", WITHDRAWN)
+    if isinstance(settlement.outcome, Withdrawn):
+        return say(f"ask {ask.id} is withdrawn", WITHDRAWN)
+    return print_result(ask, settlement)  # somebody was quicker than Ctrl-C
 
 
 def _body(given: Namespace) -> Questions | Permission:
     limits = sized({"open": OPEN, "claude": CLAUDE, "spring": SPRING}[given.limits], load())
     raw = read_file(given.file, limits.size)
-    if not given.tool:
+    if given.tool is None:
         questions = tool.parse(raw, limits)
         for warning in questions.warnings:
             say(f"warning: {warning}")

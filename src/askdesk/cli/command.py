@@ -32,6 +32,7 @@ from askdesk.core.errors import (
     InvalidReply,
     InvalidSettings,
     KeyReused,
+    NoStore,
     UnknownAsk,
     Unreachable,
 )
@@ -69,7 +70,8 @@ def new(name: str, command: ModuleType) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.arguments(parser)
-    parser.add_argument("--store", metavar="URL", help="where asks are kept (default: the setting `store`)")
+    if not hasattr(command, "OWN_STORE"):
+        parser.add_argument("--store", metavar="URL", help="where asks are kept (default: the setting `store`)")
     return parser
 
 
@@ -79,6 +81,7 @@ def guarded(run: Callable[[], int]) -> int:
     try:
         return run()
     except KeyboardInterrupt:
+        print(file=sys.stderr)  # below what was being typed
         return say("stopped", FAILED)
     except AskdeskError as error:
         return say(str(error), _code_of(error))
@@ -113,12 +116,12 @@ def print_result(ask: Ask, settlement: Settlement) -> int:
     return _code_of_outcome(settlement.outcome)
 
 
-def on_desk(store: str | None, work: Work) -> int:
-    """Run an asynchronous command with an open desk."""
+def on_desk(store: str | None, work: Work, *, create: bool = False) -> int:
+    """Run an asynchronous command with an open desk; only those that ask make one."""
     from askdesk.open import open_desk
 
     async def run() -> int:
-        async with open_desk(store) as desk:
+        async with open_desk(store, create=create) as desk:
             return await work(desk)
 
     return asyncio.run(run())
@@ -179,7 +182,7 @@ def _code_of(error: AskdeskError) -> int:
             return SETTLED_ELSEWHERE
         case Unreachable():
             return UNREACHABLE
-        case InvalidAsk() | InvalidReply() | InvalidSettings() | KeyReused() | UnknownAsk():
+        case InvalidAsk() | InvalidReply() | InvalidSettings() | KeyReused() | NoStore() | UnknownAsk():
             return INVALID
         case _:
             return FAILED

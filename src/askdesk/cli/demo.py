@@ -9,12 +9,13 @@ import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from textwrap import wrap
 
 from askdesk.cli.command import columns, on_desk, say
 from askdesk.cli.main import ANSWERED, UNREACHABLE
 from askdesk.core.desk import Desk
 from askdesk.core.errors import Unreachable
-from askdesk.core.model import Option, Permission, Question, Questions
+from askdesk.core.model import Answered, Option, Permission, Question, Questions
 from askdesk.open import asker_here, settled_on
 from askdesk.surfaces.terminal.lines import Lines
 from askdesk.surfaces.terminal.table import table
@@ -68,7 +69,11 @@ PERMISSION = Permission(
 SCRIPT = ("1", "1,3 /note metrics can wait if time is short", "2", "yes", "yes")
 
 
+OWN_STORE = True
+
+
 def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--store", metavar="URL", help="keep what is asked there (default: nowhere)")
     parser.add_argument("--script", action="store_true", help="let a scripted person answer, also on a terminal")
 
 
@@ -76,9 +81,9 @@ def run(given: Namespace) -> int:
     scripted = given.script or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
     lines = _Typed(SCRIPT) if scripted else Lines.of_stdin()
     if given.store:
-        return on_desk(given.store, lambda desk: _story(desk, lines))
+        return on_desk(given.store, lambda desk: _story(desk, lines), create=True)
     with tempfile.TemporaryDirectory(prefix="askdesk-demo-") as folder:
-        return on_desk(str(Path(folder) / "demo.db"), lambda desk: _story(desk, lines))
+        return on_desk(str(Path(folder) / "demo.db"), lambda desk: _story(desk, lines), create=True)
 
 
 async def _story(desk: Desk, lines: Lines | None) -> int:
@@ -89,6 +94,9 @@ async def _story(desk: Desk, lines: Lines | None) -> int:
         ask = await desk.post(QUESTIONS, asker=asker, preview_format="markdown")
         settlement = await settled_on(lines, desk, ask, by=by)
         _print_read(tool.text(QUESTIONS, settlement.outcome))
+        if not isinstance(settlement.outcome, Answered):
+            print("\nSo the agent does not go on.")
+            return ANSWERED
         ask = await desk.post(PERMISSION, asker=asker)
         settlement = await settled_on(lines, desk, ask, by=by)
         _print_read(permission.text(settlement.outcome))
@@ -96,12 +104,13 @@ async def _story(desk: Desk, lines: Lines | None) -> int:
         return say("you left without answering, so nothing was answered", UNREACHABLE)
     page = await desk.page("settled", newest=True)
     print("\nWhat the desk keeps:", *table(page.entries, desk.now(), columns() - 2), sep="\n  ")
-    print("\nNext: askdesk ask --help, or the README's ten lines of Python.")
+    print("\nNext: docs/commands.md for the command line, docs/python.md for Python.")
     return ANSWERED
 
 
 def _print_read(text: str) -> None:
-    print("\nWhat the agent reads:", *text.splitlines(), sep="\n  ", flush=True)
+    rows = [row for line in text.splitlines() for row in wrap(line, columns() - 2, subsequent_indent="  ")]
+    print("\nWhat the agent reads:", *rows, sep="\n  ", flush=True)
 
 
 class _Typed(Lines):

@@ -8,26 +8,17 @@ import platform
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 from askdesk import __version__
-from askdesk.cli.answer import AGENT_VARIABLES
 from askdesk.cli.command import print_json
 from askdesk.cli.main import ANSWERED, FAILED
 from askdesk.core.errors import AskdeskError, InvalidSettings
-from askdesk.open import open_desk, sqlite_path
+from askdesk.open import agents_shell, open_desk, sqlite_path
 from askdesk.settings import config_path, load
 
-_GUESTS = {
-    "asyncpg": "postgres",
-    "claude-agent-sdk": "claude",
-    "mcp": "mcp",
-    "agent-client-protocol": "acp",
-    "apprise": "notify",
-    "uvloop": "speed",
-}
 _SAFE_SQLITE = (3, 51, 3)  # before it, two writers at once could damage a WAL file
 
 
@@ -61,11 +52,8 @@ def _software() -> Iterable[Finding]:
     yield Finding(
         "SQLite", sqlite if is_safe else f"{sqlite} can damage shared files: pip install -U apsw", not is_safe
     )
-    for library, extra in _GUESTS.items():
-        try:
-            yield Finding(library, version(library))
-        except PackageNotFoundError:
-            yield Finding(library, f"not installed (optional): pip install 'askdesk[{extra}]'")
+    for library in ("apsw", "msgspec"):
+        yield Finding(library, version(library))
 
 
 def _surroundings() -> Iterable[Finding]:
@@ -73,7 +61,7 @@ def _surroundings() -> Iterable[Finding]:
     yield Finding("settings", f"{path}{'' if path.exists() else ' (not there; defaults hold)'}")
     terminal = sys.stdin is not None and sys.stdin.isatty()
     yield Finding("terminal", "yes" if terminal else "no: asks are answered elsewhere, or through a pipe")
-    agent = next((name for name in AGENT_VARIABLES if os.environ.get(name)), None)
+    agent = agents_shell()
     yield Finding("agent's shell", f"yes, {agent} is set: askdesk answer refuses here" if agent else "no")
 
 

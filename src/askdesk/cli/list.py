@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from datetime import UTC, datetime
 
 from askdesk.cli.command import columns, on_desk, print_json, say
 from askdesk.cli.main import ANSWERED
 from askdesk.core.desk import Desk
-from askdesk.core.store import State
+from askdesk.core.errors import NoStore
+from askdesk.core.store import Page, State
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -24,20 +26,30 @@ def _count(text: str) -> int:
 
 
 def run(given: Namespace) -> int:
+    state: State = "settled" if given.settled else "open"
+
     async def show(desk: Desk) -> int:
-        from askdesk.surfaces.terminal.table import table
-        from askdesk.wire import record
-
-        state: State = "settled" if given.settled else "open"
         page = await desk.page(state, after=given.after, limit=given.limit, newest=given.settled)
-        if given.json:
-            print_json({"entries": [record.plain(entry) for entry in page.entries], "after": page.after})
-            return ANSWERED
-        if not page.entries:
-            return say(f"no {state} asks")
-        print("\n".join(table(page.entries, desk.now(), columns())))
-        if page.after:
-            say(f"there are more: --after {page.after}")
-        return ANSWERED
+        return _show(page, state, desk.now(), given.json)
 
-    return on_desk(given.store, show)
+    try:
+        return on_desk(given.store, show)
+    except NoStore:
+        if given.store is not None:  # named, so perhaps misspelt
+            raise
+        return _show(Page(()), state, datetime.now(UTC), given.json)
+
+
+def _show(page: Page, state: State, now: datetime, as_json: bool) -> int:
+    from askdesk.surfaces.terminal.table import table
+    from askdesk.wire import record
+
+    if as_json:
+        print_json({"entries": [record.plain(entry) for entry in page.entries], "after": page.after})
+        return ANSWERED
+    if not page.entries:
+        return say(f"no {state} asks")
+    print("\n".join(table(page.entries, now, columns())))
+    if page.after:
+        say(f"there are more: --after {page.after}")
+    return ANSWERED

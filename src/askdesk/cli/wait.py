@@ -16,7 +16,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace) -> int:
     async def wait(desk: Desk) -> int:
-        ask = (await found(desk, given.id)).ask
+        entry = await found(desk, given.id)
+        ask = entry.ask
+        if entry.settlement is None:
+            say(f"waiting for an answer to ask {ask.id[:8]}")
         timeout = given.timeout.total_seconds() if given.timeout else None
         settlement = await desk.wait(ask.id, timeout=timeout)
         if settlement is None:

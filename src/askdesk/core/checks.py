@@ -9,7 +9,9 @@ from unicodedata import normalize
 
 from askdesk.core import strict
 from askdesk.core.errors import InvalidAsk, Problem, quoted
-from askdesk.core.text import is_blank
+from askdesk.core.text import is_blank, shown
+
+_DEEPEST = 400
 
 
 def json_text(path: str, value: str | Mapping[str, Any]) -> str:
@@ -44,15 +46,18 @@ def text_problems(path: str, text: object, *, blank: bool = True) -> Iterable[Pr
 def object_problems(path: str, text: str) -> Iterable[Problem]:
     """Why a text is not a JSON object that means one thing."""
     try:
-        value = strict.loads(text, size=sys.maxsize)  # how large it may be is for the limits to say
+        # How large and how deep it may be is for the limits to say; this only bounds the recursion of readers.
+        value = strict.loads(text, size=sys.maxsize, depth=_DEEPEST)
     except strict.NotStrict as error:
         return (Problem(path, str(error)),)
     return () if isinstance(value, dict) else (Problem(path, f"must be a JSON object, is {quoted(value)}"),)
 
 
 def likeness(text: str) -> str:
-    """Equal for texts that nobody can tell apart: outer blanks and the two ways of writing é do not count."""
-    return text.strip() if text.isascii() else normalize("NFC", text.strip())
+    """Equal for texts that nobody can tell apart once they are shown: blanks and the two ways of writing é aside."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    return " ".join(normalize("NFC", shown(text)).split())
 
 
 def repeated(path: str, field: str, texts: Iterable[object]) -> Iterable[Problem]:

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import TypeAlias
 
+import msgspec
+
 from askdesk.core.clock import Clock, SystemClock
 from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, KeyReused
 from askdesk.core.limits import OPEN, Limits
@@ -27,10 +29,12 @@ from askdesk.core.model import (
 )
 from askdesk.core.store import EXPIRY, WITHDRAWAL, Page, Shelf, State, Store
 
+_encoder = msgspec.json.Encoder()
+
 Body: TypeAlias = Question | Questions | Permission | Iterable[Question]
 
 _LONGEST_DEADLINE = timedelta(days=36_500)
-_LONGEST_NAP = 86_400.0  # seconds; a deadline years away is looked at once a day, which any timer can hold
+_LONGEST_NAP = 60.0  # seconds; timers stand still while a laptop sleeps, deadlines do not
 
 
 def new_id() -> str:
@@ -93,7 +97,7 @@ class Desk:
 
     async def _kept(self, ask: Ask) -> Ask:
         standing = await self.store.add(ask)
-        if standing.id != ask.id and standing.body != ask.body:
+        if standing.id != ask.id and not _asks_the_same(standing.body, ask.body):
             raise KeyReused(ask.key or "", standing.id)
         return standing
 
@@ -146,6 +150,25 @@ class Desk:
                 stop_timer()
         woken.clear()
 
+    @asynccontextmanager
+    async def asking(
+        self,
+        body: Body,
+        *,
+        asker: Asker | None = None,
+        key: str | None = None,
+        deadline: datetime | timedelta | None = None,
+        preview_format: PreviewFormat = "none",
+    ) -> AsyncIterator[Ask]:
+        """Post an ask for as long as the block runs: cancelled without a key, it is withdrawn."""
+        ask = self._made(body, asker, key, deadline, preview_format, None)
+        try:
+            yield await self._kept(ask)
+        except asyncio.CancelledError:
+            if key is None:
+                await asyncio.shield(self._withdraw_quietly(ask.id))
+            raise
+
     async def ask(
         self,
         body: Body,
@@ -192,6 +215,8 @@ class Desk:
         """Settle an ask with a person's reply. The first one wins; the same submission again is the same success."""
         if submission in (EXPIRY, WITHDRAWAL):
             raise InvalidReply(f"submission: {submission} is not a person's")
+        if (size := len(_encoder.encode(reply))) > self._limits.size:
+            raise InvalidReply(f"must not be longer than {self._limits.size} bytes, is {size}")
         entry = await self.store.get(ask_id)
         fitted = entry.ask.fit(reply, digest) if entry.settlement is None else reply
         return await self._settled(
@@ -260,3 +285,10 @@ class Desk:
 
     async def close(self) -> None:
         await self.store.close()
+
+
+def _asks_the_same(one: Questions | Permission, other: Questions | Permission) -> bool:
+    """Whether a person would be asked the same; how it was written down does not matter."""
+    if isinstance(one, Questions) and isinstance(other, Questions):
+        return one.items == other.items
+    return one == other

@@ -15,6 +15,7 @@ AskdeskError
     ├── StoreBusy       locked by another process for too long
     ├── StoreFull       no room
     ├── StoreGone       deleted, replaced, unreadable or out of reach
+    │   └── NoStore     never made
     ├── StoreCorrupt    damaged, or not ours
     └── StoreTooNew     written by a newer major version
 """
@@ -117,11 +118,6 @@ class VersionConflict(AskdeskError):
         self.name, self.expected, self.found = name, expected, found
 
 
-class MissingGuest(AskdeskError):
-    def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed: pip install 'askdesk[{extra}]'")
-
-
 class StoreError(AskdeskError):
     """Nothing was written, unless the message says otherwise."""
 
@@ -135,6 +131,10 @@ class StoreFull(StoreError):
 
 
 class StoreGone(StoreError):
+    pass
+
+
+class NoStore(StoreGone):
     pass
 
 

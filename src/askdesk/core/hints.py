@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeAlias
+
+log = logging.getLogger("askdesk")
 
 Heard: TypeAlias = Callable[[str | None], None]
 Stop: TypeAlias = Callable[[], None]
@@ -47,5 +50,9 @@ class Hints:
     @staticmethod
     def _tell(listeners: dict[int, Heard], ask_id: str | None) -> None:
         for ticket, heard in tuple(listeners.items()):
-            if ticket in listeners:  # not stopped by one that was told before
+            if ticket not in listeners:  # stopped by one that was told before
+                continue
+            try:
                 heard(ask_id)
+            except Exception:  # one that fails must not keep the others, or a commit, from being told
+                log.exception("a listener failed")

@@ -23,6 +23,7 @@ from askdesk.core.text import is_blank
 Kind: TypeAlias = Literal["choice", "text", "number"]
 PreviewFormat: TypeAlias = Literal["none", "markdown", "html"]
 
+_FARTHEST = 1e300
 RECOMMENDED = "(Recommended)"
 _DIGEST_PREFIX = "askdesk permission v1"
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -79,7 +80,10 @@ class Question(Struct, frozen=True, omit_defaults=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        force_setattr(self, "options", tuple([Option(o) if isinstance(o, str) else o for o in self.options]))
+        given: tuple[object, ...] = tuple(self.options)
+        if wrong := [option for option in given if not isinstance(option, Option | str)]:
+            raise InvalidAsk([Problem("options", f"must be options or texts, got {quoted(wrong[0])}")])
+        force_setattr(self, "options", tuple([Option(o) if isinstance(o, str) else o for o in given]))
         problems = [
             *(() if sound(self.text, self.header) else self._own_text_problems()),
             *repeated("options", "label", [option.label for option in self.options]),
@@ -104,6 +108,10 @@ class Question(Struct, frozen=True, omit_defaults=True):
                 yield from text_problems("default", self.default)
                 if self.kind == "number" and (flaw := self.number_flaw(self.default)):
                     yield Problem("default", flaw)
+        for name, bound in (("min", self.minimum), ("max", self.maximum)):
+            if bound is not None and not -_FARTHEST < bound < _FARTHEST:
+                yield Problem(name, "must be a number within reason")
+                return
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             yield Problem("min", f"must not be above max {self.maximum:g}, is {self.minimum:g}")
 
@@ -448,6 +456,14 @@ class Settlement(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     surface: str = ""
     digest: str | None = None  # of the permission input that the person was shown
+
+    def __post_init__(self) -> None:
+        if not sound(self.submission, self.by, self.surface):
+            texts = {"submission": self.submission, "by": self.by, "surface": self.surface}
+            problems = [
+                p for name, text in texts.items() for p in text_problems(name, text, blank=name != "submission")
+            ]
+            raise InvalidReply(problems)
 
     @property
     def summary(self) -> str:

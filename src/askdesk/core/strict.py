@@ -35,7 +35,7 @@ def loads(text: str | bytes, *, size: int = SIZE, depth: int = DEPTH) -> Any:
         raise NotStrict(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except ValueError:  # an integer of thousands of digits
         raise NotStrict("holds a number that is too long") from None
-    check(value, depth=depth)
+    check(value, size=size, depth=depth)
     return value
 
 
@@ -44,11 +44,14 @@ def dumps(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def check(value: object, *, depth: int = DEPTH) -> None:
+def check(value: object, *, size: int = SIZE, depth: int = DEPTH) -> None:
     """Raise NotStrict unless the value could have come out of a strict text. Iterative: depth cannot hurt it."""
     pending: list[tuple[object, int]] = [(value, 1)]
+    left = size  # every value takes a byte or more; one list put into itself many times over has to end somewhere
     while pending:
         item, level = pending.pop()
+        if (left := left - 1) < 0:
+            raise NotStrict(f"is longer than {size} bytes")
         if isinstance(item, str):
             _check_text(item)
         elif isinstance(item, float) and not math.isfinite(item):

@@ -1,6 +1,6 @@
 """What may reach a screen. Agent text is hostile: only shown() makes text for one.
 
-It cannot move the cursor, reorder, hide or pad. What would is written out as a visible escape.
+It cannot move the cursor, reorder or hide. What would is written out as a visible escape.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def shown_json(text: str) -> Shown:
 
 
 def _is_harmless(character: str) -> bool:
-    return " " <= character <= "~" or character == "\n" or _shown_character(character, True) == character
+    if " " <= character <= "~" or character == "\n":
+        return True
+    return not _is_mark(character) and _shown_character(character, True) == character
 
 
 def _json_escape(character: str) -> str:
@@ -139,6 +141,27 @@ def _cells(character: str) -> int:
     if character in _JOINERS or character in _SELECTORS or _is_mark(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def wrapped(line: Shown, cells: int) -> list[Shown]:
+    """A line as rows of at most so many cells; the margin of each further row shows that it goes on the one above."""
+    margin = " " * (len(line) - len(line.lstrip(" ")) + 2) + "| "
+    rows: list[Shown] = []
+    while width(line) > cells > 2 * len(margin):
+        at = _fitting(line, cells)
+        rows.append(Shown(line[:at]))
+        line = Shown(margin + line[at:])
+    return [*rows, line]
+
+
+def _fitting(line: Shown, cells: int) -> int:
+    """Where to break: after the last blank that leaves the row well filled, else where the row is full."""
+    used, full = 0, 0
+    while used + _cells(line[full]) <= cells:
+        used += _cells(line[full])
+        full += 1
+    blank = line.rfind(" ", full * 2 // 3, full)
+    return blank + 1 if blank > 0 else full
 
 
 def cut(text: Shown, cells: int) -> Shown:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,8 +16,10 @@ from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
 from askdesk.core.strict import text_flaw
-from askdesk.stores.sqlite_file import SQLiteFile
+from askdesk.stores.sqlite_file import Identity, SQLiteFile
 from askdesk.wire import record
+
+log = logging.getLogger("askdesk")
 
 Row: TypeAlias = tuple[str, str | None]
 Values: TypeAlias = tuple[str | int | None, ...] | dict[str, str | int]
@@ -53,18 +57,18 @@ _BEYOND = 2**62
 class SQLiteStore:
     """Made by `await SQLiteStore.open(path)`."""
 
-    def __init__(self, path: Path | str, busy_seconds: float) -> None:
-        self._file = SQLiteFile(Path(path), busy_seconds)
+    def __init__(self, path: Path | str, busy_seconds: float, create: bool) -> None:
+        self._file = SQLiteFile(Path(path), busy_seconds, create)
         self.shelf = SQLiteShelf(self._file)
         self._hints = Hints()
         self._looking: asyncio.Task[None] | None = None
         self._young_until = 0.0
-        self._seen = (0, 0)
+        self._seen: tuple[Identity | None, int, int] = (None, 0, 0)
 
     @classmethod
-    async def open(cls, path: Path | str, *, busy_seconds: float = 5.0) -> SQLiteStore:
+    async def open(cls, path: Path | str, *, busy_seconds: float = 5.0, create: bool = True) -> SQLiteStore:
         """Open the file, making it first where there is none; wait so long for a lock that others hold."""
-        store = cls(path, busy_seconds)
+        store = cls(path, busy_seconds, create)
         await store._file.open()
         return store
 
@@ -116,12 +120,12 @@ class SQLiteStore:
         start = position(after)
         if start is None:
             start = _BEYOND if newest else 0
-        query = f"SELECT record, settlement, changed FROM asks WHERE {_PAGES[state, newest]} LIMIT ?"  # noqa: S608
+        query = f"SELECT record, settlement, changed, id FROM asks WHERE {_PAGES[state, newest]} LIMIT ?"  # noqa: S608
 
         def page(database: apsw.Connection) -> Page:
             rows = _fetch(database, query, (start, limit + 1))
             more = str(rows[limit - 1][2]) if len(rows) > limit else None
-            return Page(tuple(_entry((text, settlement)) for text, settlement, _ in rows[:limit]), more)
+            return Page(tuple(_readable(rows[:limit])), more)
 
         return await self._file.read_apart(page)
 
@@ -143,7 +147,7 @@ class SQLiteStore:
         loop = asyncio.get_running_loop()
         self._young_until = loop.time() + _YOUNG_SECONDS
         if self._looking is None or self._looking.done():
-            self._seen = self._file.read(_look)
+            self._seen = self._look()
             self._looking = loop.create_task(self._look_for_changes())
         return self._hints.listen(heard, ask_id)
 
@@ -160,16 +164,19 @@ class SQLiteStore:
                 self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
 
     def _look_once(self) -> None:
-        version, latest = self._seen
-        now_version = self._file.read(_data_version)
-        if now_version == version:
+        file, version, latest = self._seen
+        if self._file.read(_data_version) == version and self._file.identity == file:
             return
-        self._seen = self._file.read(_look)
-        if self._seen[1] < latest:  # another file lies there now
+        self._seen = self._look()
+        if self._seen[0] != file:  # another file lies there now
             self._hints.tell_all()
             return
         rows = self._file.read(lambda database: _fetch(database, _CHANGED, {"seen": latest}))
         self._tell(tuple(ask_id for (ask_id,) in rows))
+
+    def _look(self) -> tuple[Identity | None, int, int]:
+        version, latest = self._file.read(_version_and_latest)
+        return self._file.identity, version, latest
 
     def _tell(self, changed: tuple[str, ...]) -> None:
         for ask_id in changed:
@@ -232,6 +239,15 @@ def _document(database: apsw.Connection, name: str) -> Document | None:
     return Document(*rows[0]) if rows else None
 
 
+def _readable(rows: list[tuple[str, str | None, int, str]]) -> Iterable[Entry]:
+    """The entries, but for those that only a newer version can read: one of them must not hide the others."""
+    for text, settlement, _, ask_id in rows:
+        try:
+            yield _entry((text, settlement))
+        except StoreError as error:
+            log.warning("ask %s is left out: %s", ask_id, error)
+
+
 def _entry(row: Row) -> Entry:
     text, settlement = row
     return Entry(record.decode_ask(text), record.decode_settlement(settlement) if settlement else None)
@@ -241,7 +257,7 @@ def _data_version(database: apsw.Connection) -> int:
     return int(database.pragma("data_version"))
 
 
-def _look(database: apsw.Connection) -> tuple[int, int]:
+def _version_and_latest(database: apsw.Connection) -> tuple[int, int]:
     """The version of the file, then the number of the latest change: in this order nothing falls between them."""
     return _data_version(database), int(_fetch(database, f"SELECT {_LATEST}")[0][0])
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import apsw
 
-from askdesk.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreGone
+from askdesk.core.errors import NoStore, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreGone
 from askdesk.stores.migrate import check_known, migrate_sqlite
 
 T = TypeVar("T")
@@ -34,11 +34,15 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _OUT_OF_ROOM = {778, 4874}  # SQLITE_IOERR_WRITE under a file-size limit, SQLITE_IOERR_SHMSIZE
 
 
+Identity: TypeAlias = tuple[int, int]
+"""Which file it is: its device and inode."""
+
+
 class _Handle(NamedTuple):
     """A connection, and which file it was opened on: SQLite goes on writing into a deleted file without a word."""
 
     connection: apsw.Connection
-    identity: tuple[int, int]
+    identity: Identity
 
 
 class _Write(NamedTuple):
@@ -50,8 +54,9 @@ class _Write(NamedTuple):
 class SQLiteFile:
     """Belongs to the event loop and the process that made it."""
 
-    def __init__(self, path: Path, busy_seconds: float) -> None:
+    def __init__(self, path: Path, busy_seconds: float, create: bool) -> None:
         self.path = path
+        self._create = create
         self._busy_seconds = busy_seconds
         self._process = os.getpid()
         self._loop = asyncio.get_running_loop()
@@ -64,7 +69,12 @@ class SQLiteFile:
         self._near_reader: _Handle | None = None  # the event loop's own
         self._closed = False
         self._wal = Path(f"{path}-wal")
-        self._opened: tuple[tuple[int, int], tuple[int, int] | None] | None = None  # the file, and its WAL
+        self._opened: tuple[Identity, Identity | None] | None = None  # the file, and its WAL
+
+    @property
+    def identity(self) -> Identity | None:
+        """Of the file that was read last here in the event loop."""
+        return self._near_reader.identity if self._near_reader else None
 
     async def open(self) -> None:
         """Open the file, making it first where there is none."""
@@ -178,17 +188,21 @@ class SQLiteFile:
 
     def _deliver(self, batch: list[_Write], results: list[Any | Exception]) -> None:
         for write, result in zip(batch, results, strict=True):
-            if isinstance(result, Exception):
-                if not write.done.done():
-                    write.done.set_exception(result)
+            if write.done.done():  # its caller has gone
                 continue
-            if not write.done.done():
+            if isinstance(result, Exception):
+                write.done.set_exception(result)
+            else:
                 write.done.set_result(result)
-            write.then(result)
+        for write, result in zip(batch, results, strict=True):
+            if not isinstance(result, Exception):
+                write.then(result)
 
     def _prepare(self) -> None:
         with self._translated():
             if not self.path.exists():
+                if not self._create:
+                    raise NoStore(f"{self.path}: there is no store here; the first ask makes it")
                 self._make()
             self._writer = self._fresh(None, writable=True)
             migrate_sqlite(self._writer.connection)
@@ -230,7 +244,7 @@ class SQLiteFile:
             handle.connection.close()
         return _Handle(connection, identity)
 
-    def _check_no_leftover(self, identity: tuple[int, int]) -> None:
+    def _check_no_leftover(self, identity: Identity) -> None:
         """SQLite would write what is left in the old file's WAL into the new file."""
         if self._opened and self._opened[0] != identity and self._opened[1] == _inode(self._wal) is not None:
             raise StoreGone(f"{self.path}: was replaced; delete {self._wal.name}, which belongs to the old one")
@@ -255,6 +269,8 @@ class SQLiteFile:
             yield
         except apsw.Error as error:
             raise self._ours(error) from None
+        except UnicodeEncodeError:
+            raise StoreGone(f"{self.path}: its path is not UTF-8, which SQLite needs") from None
         except OSError as error:
             kind = StoreFull if error.errno in _NO_ROOM else StoreGone
             raise kind(f"{self.path}: {error.strerror or error}") from None
@@ -270,7 +286,7 @@ class SQLiteFile:
         return StoreGone(f"{self.path}: cannot be used ({error})")
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _identity(path: Path) -> Identity:
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -278,7 +294,7 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _inode(path: Path) -> tuple[int, int] | None:
+def _inode(path: Path) -> Identity | None:
     try:
         return _identity(path)
     except StoreGone:

@@ -19,6 +19,7 @@ from askdesk.wire.written import written
 
 _T = TypeVar("_T")
 
+_MOST_PROBLEMS = 100
 _TOP = ("questions", "answers", "annotations", "metadata")
 _QUESTION = {
     "question": "question",
@@ -52,7 +53,7 @@ def _value(given: str | bytes | Mapping[str, Any], limits: Limits) -> object:
     try:
         if isinstance(given, str | bytes):
             return strict.loads(given, size=limits.size, depth=limits.depth)
-        strict.check(given, depth=limits.depth)
+        strict.check(given, size=limits.size, depth=limits.depth)
         if (size := len(strict.dumps(given).encode())) > limits.size:
             raise strict.NotStrict(f"is longer than {limits.size} bytes: {size}")
     except strict.NotStrict as error:
@@ -66,6 +67,7 @@ class _Parser:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._problems: list[Problem] = []
+        self._places: set[str] = set()
         self._warnings: list[str] = []
         self._mended = False
         self._texts: list[object] = []
@@ -84,12 +86,18 @@ class _Parser:
         items = [self._question(f"questions[{n}]", item) for n, item in enumerate(array)]
         self._add("", repeated("questions", "question", self._texts))
         if self._problems:
-            raise InvalidAsk(self._problems)
+            raise InvalidAsk(self._told())
         mended = Questions([item for item in items if item], source, warnings=tuple(self._warnings))
         received = strict.dumps(array)
         if self._mended or received == strict.dumps(written(mended)):
             return mended
         return replace(mended, received=received)
+
+    def _told(self) -> list[Problem]:
+        """As many problems as a model can use."""
+        more = len(self._problems) - _MOST_PROBLEMS
+        rest = [Problem("", f"and {more} more problems")] if more > 0 else []
+        return [*self._problems[:_MOST_PROBLEMS], *rest]
 
     def _source(self, metadata: object) -> str | None:
         if metadata is None:
@@ -157,7 +165,8 @@ class _Parser:
         if kind != "choice" and not given:
             return []
         if not isinstance(given, list | tuple):
-            self._problem(path, "is required" if given is None else f"must be an array, is {quoted(given)}")
+            unless = ' unless kind is "text" or "number"' if len(self._limits.kinds) > 1 else ""
+            self._problem(path, f"is required{unless}" if given is None else f"must be an array, is {quoted(given)}")
             return []
         if kind == "choice":
             self._add("", self._limits.count_problems(path, len(given), self._limits.options))
@@ -239,9 +248,11 @@ class _Parser:
             return None
 
     def _add(self, path: str, problems: Iterable[Problem]) -> None:
-        known = {problem.path for problem in self._problems}  # one problem for each place is enough
-        found = [problem.under(path) if path else problem for problem in problems]
-        self._problems += (problem for problem in found if problem.path not in known)
+        for problem in problems:
+            here = problem.under(path) if path else problem
+            if here.path not in self._places:  # one problem for each place is enough
+                self._places.add(here.path)
+                self._problems.append(here)
 
     def _problem(self, path: str, rule: str) -> None:
         self._add("", [Problem(path, rule)])

@@ -43,7 +43,7 @@ def test_each_ask_is_a_line_below_the_heading() -> None:
         "01234567  1h      builder         app                   Which database?",
         "01234567  1h      a reviewer wi…  a project with a lo…  Which database? (+1 more)",
         "01234567  1h      builder         app                   permission for Bash",
-        "01234567  1h      builder         app                   Which database? [answered by ana on plain]",
+        "01234567  1h      builder         app                   answered by ana on plain: Which database?",
         "01234567  1h      x               /                     Which database?",
     ]
 

@@ -25,7 +25,7 @@ HELP = """\
   /say           take the next line as your own words, whatever it looks like
   /note words    add a note to this question; it stays when you choose
   /skip          leave this question blank
-  /back          go to the question before
+  /back          go to the question before; Enter alone then keeps its answer
   /decline       do not answer, and perhaps tell the agent why
   /stop          do not answer, and stop the agent
   /later         leave without answering; the ask stays open
@@ -39,8 +39,10 @@ PERMISSION_HELP = """\
   /stop words      deny it and stop the agent
   /later           leave without deciding; the ask stays open"""
 
+_KEYS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"\d+(?:[\s,]+\d+)*,?", re.ASCII)
-_COMMAND_LIKE = re.compile(r"/[a-z]+")
+_WORD = re.compile(r"/(\w*)\W*")
+_COMMANDS = ("later", "help", "back", "decline", "stop", "note", "say", "skip")
 
 
 class Dialog(Struct, frozen=True):
@@ -55,10 +57,12 @@ class Dialog(Struct, frozen=True):
 def enter(dialog: Dialog, line: str) -> Dialog | Reply | None:
     """The next state, the reply to send, or None to leave the ask open."""
     dialog = replace(dialog, said="")
+    if _KEYS.search(line):  # an arrow, say: typed to move about, not to be sent
+        return replace(dialog, said="That line held keys that are not text; type it again.")
     try:
         match dialog.mode:
             case "message" | "stop":
-                return dialog.form.decline(line.strip(), stop=dialog.mode == "stop")
+                return _declined(dialog, line.strip())
             case "other":
                 return _own_words(dialog, line)
             case "answer":
@@ -67,15 +71,26 @@ def enter(dialog: Dialog, line: str) -> Dialog | Reply | None:
         return replace(dialog, said=f"That cannot be sent: {error}")
 
 
+def _declined(dialog: Dialog, message: str) -> Dialog | Reply | None:
+    if message == "/later":
+        return None
+    if message == "/back":
+        return replace(dialog, mode="answer")
+    return dialog.form.decline(message, stop=dialog.mode == "stop")
+
+
 def _line(dialog: Dialog, line: str) -> Dialog | Reply:
     if dialog.form.in_review:
         return _review(dialog, line)
+    if not line and dialog.form.answer and len(dialog.form.questions) > 1:
+        return replace(dialog, form=dialog.form.keep())
     if not line:
         return replace(
             dialog, said="Nothing was typed. /skip leaves this question blank, /help shows what can be done."
         )
     numbers, with_note, note = line.partition(" /note")
-    if dialog.form.question.kind == "choice" and _NUMBERS.fullmatch(numbers.strip()):
+    is_note = not note or note[0].isspace()
+    if dialog.form.question.kind == "choice" and is_note and _NUMBERS.fullmatch(numbers.strip()):
         if with_note and not note.strip():
             return replace(dialog, said="A note needs words: 1 /note words")
         return _choose(dialog, [int(number[:9]) for number in re.findall(r"\d+", numbers)], note.strip())
@@ -135,20 +150,24 @@ def _command(dialog: Dialog, line: str) -> Dialog | Reply | None:
             return form.decline(words) if words else replace(dialog, mode="message")
         case "/stop":
             return form.decline(words, stop=True) if words else replace(dialog, mode="stop")
-        case "/send" if not words and form.in_review:
-            return form.reply()
         case "/note" if words and not form.in_review:
             return replace(dialog, form=form.note(words), said="Noted. Now choose, or /skip to send the note alone.")
         case "/say" if not words and not form.in_review:
             return replace(dialog, mode="other")
         case "/skip" if not words and not form.in_review:
             return _skipped(dialog)
-        case _ if _COMMAND_LIKE.fullmatch(line) and not form.in_review:  # more likely mistyped than meant
-            return replace(
-                dialog, said=f"There is no command {line}; /say takes the next line as it is, /help tells more."
-            )
-        case _:  # a path or the like: not a command, so own words
-            return _line(dialog, line)
+        case _:
+            return _no_command(dialog, line)
+
+
+def _no_command(dialog: Dialog, line: str) -> Dialog | Reply:
+    """A path or the like is own words; what could be a command mistyped is asked again."""
+    word = _WORD.match(line)
+    looks_mistyped = word is not None and (word[1].lower() in _COMMANDS or word[0] == line)
+    if looks_mistyped and not dialog.form.in_review:
+        said = "That is not a command as /help lists them; /say takes the next line as it is, whatever it is."
+        return replace(dialog, said=said)
+    return _line(dialog, line)
 
 
 def _skipped(dialog: Dialog) -> Dialog | Reply:
@@ -173,6 +192,8 @@ def prompt(dialog: Dialog) -> str:
 
 def decide(line: str) -> Reply | str | None:
     """The reply to a permission, what to tell the person, or None to leave it open. Only the word yes allows."""
+    if _KEYS.search(line):
+        return "Nothing was decided: that line held keys that are not text."
     try:
         return _decision(line)
     except InvalidReply as error:

@@ -50,6 +50,10 @@ class Form(Struct, frozen=True):
         kept = answer if answer.note or self.answer is None else replace(answer, note=self.answer.note)
         return self._put(self.question.fit(kept)).go(self._next)
 
+    def keep(self) -> Form:
+        """Leave the answer at hand as it is and go on."""
+        return self.go(self._next)
+
     def note(self, words: str) -> Form:
         """Put a note to the question at hand, whatever was or will be chosen."""
         answer = replace(self.answer, note=words) if self.answer else Answer(note=words)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from contextlib import suppress
 from typing import TextIO
 
+from askdesk.core.text import Shown, wrapped
+
 _LONGEST_LINE = 1_000_000
+_LONGEST_TYPED = 4095  # the kernel silently drops what is typed beyond
 
 
 class Lines:
@@ -18,7 +22,7 @@ class Lines:
         self._descriptor = descriptor
         self._stream = stream
         self._typed = b""
-        self._is_terminal = os.isatty(descriptor)
+        self.is_terminal = os.isatty(descriptor)
 
     @classmethod
     def of_stdin(cls) -> Lines | None:
@@ -45,6 +49,10 @@ class Lines:
         return cls(descriptor, open(descriptor, "w", closefd=False))
 
     def write(self, text: str) -> None:
+        """Our lines, made of shown() text. On a terminal long ones are wrapped here, so that none wraps into ours."""
+        if self.is_terminal:
+            columns = shutil.get_terminal_size().columns
+            text = "\n".join(row for line in text.split("\n") for row in wrapped(Shown(line), columns))
         self._put(f"{text}\n")
 
     def _put(self, text: str) -> None:
@@ -55,7 +63,7 @@ class Lines:
 
     def forget(self) -> None:
         """Throw away what was typed on a terminal so far. A pipe was filled on purpose and keeps its lines."""
-        if not self._is_terminal:
+        if not self.is_terminal:
             return
         import termios
 
@@ -66,15 +74,19 @@ class Lines:
     async def read(self, prompt: str) -> str | None:
         """The next whole line; None at the end of input, where a line cut off in its middle does not count."""
         self._put(prompt)
+        while (line := await self._line()) is not None and self.is_terminal and len(line) >= _LONGEST_TYPED:
+            self._put(f"A terminal takes no more than {_LONGEST_TYPED} bytes a line, so that one was cut off: again.\n")
+        if line is None or not self.is_terminal:
+            self._put("\n")  # on a terminal the person's own Enter moved on to the next line
+        return None if line is None else line.decode("utf-8", "replace").rstrip("\r")
+
+    async def _line(self) -> bytes | None:
         while b"\n" not in self._typed:
             if len(self._typed) > _LONGEST_LINE or not (more := await self._more()):
-                self._put("\n")
                 return None
             self._typed += more
         line, _, self._typed = self._typed.partition(b"\n")
-        if not self._is_terminal:
-            self._put("\n")  # on a terminal the person's own Enter moved on to the next line
-        return line.decode("utf-8", "replace").rstrip("\r")
+        return line
 
     async def _more(self) -> bytes:
         loop = asyncio.get_running_loop()
@@ -96,6 +108,7 @@ class Lines:
 
     def _read_now(self) -> bytes:
         try:
-            return os.read(self._descriptor, 65536)
+            # From a pipe byte by byte: what comes after this line belongs to whoever reads next.
+            return os.read(self._descriptor, 65536 if self.is_terminal else 1)
         except OSError:  # the terminal is gone
             return b""

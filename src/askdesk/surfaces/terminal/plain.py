@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, assert_never
 
 from askdesk.core import strict
+from askdesk.core.errors import named
 from askdesk.core.limits import shown_header
 from askdesk.core.model import (
     RECOMMENDED,
@@ -48,6 +49,7 @@ class PlainSurface:
 
     def lost(self, ask: Ask, settlement: Settlement) -> None:
         """Somebody else was first."""
+        self._lines.forget()  # half a line must not end up in the shell
         self._lines.write(f"\nThis ask is closed: {shown(settlement.summary)}.")
 
     async def _answer(self, ask: Ask) -> Reply | None:
@@ -80,7 +82,7 @@ class PlainSurface:
     async def _decide(self, permission: Permission) -> Reply | None:
         self._lines.write("\n".join(permission_lines(permission)))
         self._lines.forget()
-        question = 'Allow this call? (only "yes" allows; "no" denies, perhaps with a reason): '
+        question = 'Allow this call? (only "yes" allows; "no" denies, perhaps with a reason; Enter tells more): '
         while (line := await self._lines.read(question)) is not None:
             decision = decide(line)
             if not isinstance(decision, str):
@@ -141,14 +143,17 @@ def answer_words(answer: Answer | None) -> str:
 
 def permission_lines(permission: Permission) -> Iterable[str]:
     """The whole call, from the text that will run; the agent's own description is marked as its claim."""
-    yield f"Permission to use the tool {shown(permission.tool, exact=True)}"
+    yield f"Permission to use the tool {_exactly(permission.tool)}"
     if permission.folder:
-        yield f"  in the folder {shown(permission.folder, exact=True)}"
+        yield f"  in the folder {_exactly(permission.folder)}"
     yield "  with this input:"
     yield from _input_lines(permission.value)
     if permission.description:
         yield "  The agent says about it (not checked):"
         yield from _indented(permission.description, "    | ")
+    if permission.suggestions:
+        yield "  It proposes to remember:"
+        yield from (f"    | {shown_json(rule)}" for rule in permission.suggestions)
     yield f"  {permission.digest}"
 
 
@@ -167,15 +172,15 @@ def _changed_lines(allowed: Allowed) -> Iterable[str]:
 def _input_lines(value: dict[str, Any]) -> Iterable[str]:
     for name, item in value.items():
         if isinstance(item, str) and "\n" in item:
-            yield f"    {_exactly(name)}:"
+            yield f"    {named(name)}:"
             yield from (f"      | {_exactly(line)}" for line in item.split("\n"))
         else:
-            yield f"    {_exactly(name)}: {_exactly(item)}"
+            yield f"    {named(name)}: {_exactly(item)}"
 
 
 def _exactly(item: object) -> str:
     """A text as it is where all of it can be seen, else as JSON, where an escape cannot be taken for plain text."""
-    if isinstance(item, str) and shown(item, exact=True) == item and not _reads_as_json(item):
+    if isinstance(item, str) and shown(item, exact=True) == item == item.strip() and not _reads_as_json(item):
         return item
     return shown_json(strict.dumps(item))
 

@@ -51,7 +51,7 @@ def is_gone(asker: Asker) -> bool:
 
 def _what(entry: Entry) -> str:
     if entry.settlement:
-        return f"{_subject(entry.ask)} [{entry.settlement.summary}]"
+        return f"{entry.settlement.summary}: {_subject(entry.ask)}"
     return f"{_subject(entry.ask)}{' [its process is gone]' if is_gone(entry.ask.asker) else ''}"
 
 
