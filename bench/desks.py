@@ -89,7 +89,7 @@ class RawCommits:
         self._database.pragma("synchronous", "full")
         migrate_sqlite(self._database)
         ask = Ask("", QUESTIONS, ASKER, datetime.now(UTC))
-        self._ask, self._settlement = encode(ask), encode(Settlement(ANSWERED, ask.created, "", "ana", "bench"))
+        self._ask, self._settlement = encode(ask), encode(Settlement(ANSWERED, ask.created, new_id(), "ana", "bench"))
 
     def two(self) -> None:
         ask_id = new_id()

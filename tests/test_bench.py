@@ -1,0 +1,21 @@
+"""The benches run. What they measure decides no test."""
+
+import asyncio
+
+from bench import desks, start
+from bench.measure import Ratio
+
+
+def measured(ratio: Ratio) -> tuple[int, int, bool]:
+    return len(ratio.floor), len(ratio.ours), min(*ratio.floor, *ratio.ours) > 0
+
+
+def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
+    ratios = [
+        start.measure(2),
+        asyncio.run(desks.in_memory(2)),
+        asyncio.run(desks.on_sqlite(2)),
+        asyncio.run(desks.on_sqlite(2, at_once=8)),
+    ]
+    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 4
+    assert all(ratio.row().count("|") == 9 for ratio in ratios)
