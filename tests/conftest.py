@@ -1,5 +1,6 @@
 """What every test shares: an event loop, a desk on each store, and nothing of the machine around it."""
 
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.clock import FakeClock
 
 pytest.register_assert_rewrite("askdesk.testing.store_contract")
+
+# A shell that runs the tests in its background has them, and all they start, ignore Ctrl-C; some of them press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
