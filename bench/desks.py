@@ -77,7 +77,7 @@ async def on_sqlite(rounds: int, at_once: int = 1) -> Ratio:
             ours.append(await timed_async(together) / at_once)
         await store.close()
     name = "one at a time" if at_once == 1 else f"{at_once} at once, each"
-    return Ratio(f"ask to answer, durable on SQLite, {name}", "two raw commits", 2, floor, ours)
+    return Ratio(f"ask to answer, durable on SQLite, {name}", "the same two statements, committed raw", 2, floor, ours)
 
 
 class RawCommits:
