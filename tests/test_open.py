@@ -79,7 +79,7 @@ async def test_the_default_store_lies_in_the_users_data_folder_whatever_its_name
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("url", ["ftp://x/y", "sqlite://", "sqlite:///", "sqlite://host/path", "://"])
+@pytest.mark.parametrize("url", ["ftp://x/y", "sqlite://", "sqlite:///", "sqlite://host/path", "://", ":memory:"])
 async def test_a_url_that_names_no_store_is_refused(url: str) -> None:
     with pytest.raises(InvalidSettings, match="store: "):
         await open_store(url)

@@ -73,9 +73,9 @@ async def open_store(url: str, *, busy_seconds: float = 5.0, create: bool = True
 
 
 def _scheme(url: str) -> str:
-    """What stands before the colon; "path" where the text is a path."""
+    """What stands before the colon; "path" where the text is a path, which :memory: is to nobody."""
     named = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", url)
-    return named[1].lower() if named else "" if "://" in url else "path"
+    return named[1].lower() if named else "" if "://" in url or url.startswith(":") else "path"
 
 
 def sqlite_path(url: str) -> Path:

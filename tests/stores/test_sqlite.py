@@ -462,14 +462,39 @@ async def test_a_lock_held_too_long_is_told_and_nothing_else_stands_still_meanwh
         assert await numbers(store) == [1, 3]
 
 
-async def test_a_lock_that_is_let_go_in_time_is_waited_for(path: Path, other: Other) -> None:
+@pytest.mark.parametrize("before", [0, 3])
+async def test_a_lock_that_is_let_go_in_time_is_waited_for(before: int, path: Path, other: Other) -> None:
     async with opened(path) as store:
+        for number in range(before):  # after the first, a lone write is committed by the event loop if it can be
+            await store.add(an_ask(number))
         other.do("lock", str(path))
-        adding = asyncio.create_task(store.add(an_ask(1)))
+        adding = asyncio.create_task(store.add(an_ask(9)))
         await store.page("open")
         assert not adding.done()
         other.do("unlock")
-        assert await adding == an_ask(1)
+        assert await adding == an_ask(9)
+        assert await numbers(store) == [*range(before), 9]
+
+
+async def test_a_write_behind_one_that_waits_for_a_lock_comes_through_as_well(path: Path) -> None:
+    async with opened(path) as store:
+        await store.add(an_ask(1))
+        async with held(path):
+            adding = [asyncio.create_task(store.add(an_ask(2)))]
+            await store.page("open")
+            adding.append(asyncio.create_task(store.add(an_ask(3))))
+            await store.page("open")
+            assert not any(task.done() for task in adding)
+        assert await asyncio.gather(*adding) == [an_ask(2), an_ask(3)]
+        assert await numbers(store) == [1, 2, 3]
+
+
+async def test_lone_writes_and_many_together_mix_and_keep_their_order(path: Path) -> None:
+    async with opened(path) as store:
+        for first in range(0, 100, 10):
+            await store.add(an_ask(first))
+            await asyncio.gather(*(store.add(an_ask(first + more)) for more in range(1, 10)))
+        assert await numbers(store) == list(range(100))
 
 
 async def test_a_locked_desk_can_be_opened_and_read(path: Path, other: Other) -> None:

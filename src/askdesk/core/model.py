@@ -135,7 +135,9 @@ class Question(Struct, frozen=True, omit_defaults=True):
             raise InvalidReply([Problem("", f"offers no option {quoted(unknown[0])}; own words belong in Other")])
         if not self.multi_select and len(set(chosen)) + bool(other) > 1:
             raise InvalidReply([Problem("", f"takes one answer, got {len(set(chosen)) + bool(other)}")])
-        ordered = tuple(label for label in labels if label in chosen)
+        ordered = tuple([label for label in labels if label in chosen])
+        if (ordered, other, self.multi_select) == (answer.chosen, answer.other, answer.multi_select):
+            return answer
         return replace(answer, chosen=ordered, other=other, multi_select=self.multi_select)
 
     def _fit_number(self, answer: Answer) -> Answer:

@@ -16,7 +16,7 @@ from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
 from askdesk.core.strict import text_flaw
-from askdesk.stores.sqlite_file import Identity, SQLiteFile
+from askdesk.stores.sqlite_file import SQLiteFile, Version
 from askdesk.wire import record
 
 log = logging.getLogger("askdesk")
@@ -63,7 +63,7 @@ class SQLiteStore:
         self._hints = Hints()
         self._looking: asyncio.Task[None] | None = None
         self._young_until = 0.0
-        self._seen: tuple[Identity | None, int, int] = (None, 0, 0)
+        self._seen: tuple[Version, int] = ((None, 0), 0)
 
     @classmethod
     async def open(cls, path: Path | str, *, busy_seconds: float = 5.0, create: bool = True) -> SQLiteStore:
@@ -141,7 +141,7 @@ class SQLiteStore:
                 database.execute(_EXPIRE, {"id": ask_id, "settlement": text})
             return due
 
-        return await self._file.write(expire, self._tell)
+        return await self._file.write_apart(expire, self._tell)
 
     def hints(self, heard: Heard, ask_id: str | None = None) -> Stop:
         loop = asyncio.get_running_loop()
@@ -164,19 +164,20 @@ class SQLiteStore:
                 self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
 
     def _look_once(self) -> None:
-        file, version, latest = self._seen
-        if self._file.read(_data_version) == version and self._file.identity == file:
+        version, latest = self._seen
+        if self._file.version() == version:
             return
         self._seen = self._look()
-        if self._seen[0] != file:  # another file lies there now
+        if self._seen[0][0] != version[0]:  # another file lies there now
             self._hints.tell_all()
             return
         rows = self._file.read(lambda database: _fetch(database, _CHANGED, {"seen": latest}))
         self._tell(tuple(ask_id for (ask_id,) in rows))
 
-    def _look(self) -> tuple[Identity | None, int, int]:
-        version, latest = self._file.read(_version_and_latest)
-        return self._file.identity, version, latest
+    def _look(self) -> tuple[Version, int]:
+        """The version of the file, then the number of the latest change: in this order nothing falls between them."""
+        version = self._file.version()
+        return version, self._file.read(lambda database: int(_fetch(database, f"SELECT {_LATEST}")[0][0]))
 
     def _tell(self, changed: tuple[str, ...]) -> None:
         for ask_id in changed:
@@ -190,7 +191,7 @@ class SQLiteStore:
 
 
 class SQLiteShelf:
-    """Documents in the same file, written by the same thread."""
+    """Documents in the same file."""
 
     def __init__(self, file: SQLiteFile) -> None:
         self._file = file
@@ -251,15 +252,6 @@ def _readable(rows: list[tuple[str, str | None, int, str]]) -> Iterable[Entry]:
 def _entry(row: Row) -> Entry:
     text, settlement = row
     return Entry(record.decode_ask(text), record.decode_settlement(settlement) if settlement else None)
-
-
-def _data_version(database: apsw.Connection) -> int:
-    return int(database.pragma("data_version"))
-
-
-def _version_and_latest(database: apsw.Connection) -> tuple[int, int]:
-    """The version of the file, then the number of the latest change: in this order nothing falls between them."""
-    return _data_version(database), int(_fetch(database, f"SELECT {_LATEST}")[0][0])
 
 
 def _microseconds(moment: datetime) -> int:
