@@ -9,8 +9,8 @@ import errno
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -25,6 +25,7 @@ Operation: TypeAlias = Callable[[apsw.Connection], T]
 Identity: TypeAlias = tuple[int, int]
 """Which file it is: its device and inode."""
 
+FOREIGN = (apsw.Error, OSError, UnicodeEncodeError)
 _APPLICATION_ID = 0x41534B44  # "ASKD"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _OUT_OF_ROOM = {778, 4874}  # SQLITE_IOERR_WRITE under a file-size limit, SQLITE_IOERR_SHMSIZE
@@ -92,20 +93,13 @@ class Place:
         if database.pragma("application_id") != _APPLICATION_ID:
             raise StoreCorrupt(f"{self.path}: is an SQLite file of another program")
 
-    @contextmanager
-    def translated(self) -> Iterator[None]:
-        """SQLite's errors and the file system's, as ours."""
-        try:
-            yield
-        except apsw.Error as error:
-            raise self._ours(error) from None
-        except UnicodeEncodeError:
-            raise StoreGone(f"{self.path}: its path is not UTF-8, which SQLite needs") from None
-        except OSError as error:
+    def ours(self, error: Exception) -> StoreError:
+        """An error of SQLite or the file system, one of FOREIGN, as ours."""
+        if isinstance(error, UnicodeEncodeError):
+            return StoreGone(f"{self.path}: its path is not UTF-8, which SQLite needs")
+        if isinstance(error, OSError):
             kind = StoreFull if error.errno in _NO_ROOM else StoreGone
-            raise kind(f"{self.path}: {error.strerror or error}") from None
-
-    def _ours(self, error: apsw.Error) -> StoreError:
+            return kind(f"{self.path}: {error.strerror or error}")
         code = getattr(error, "extendedresult", 0)
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreBusy(f"{self.path}: locked by another process for {self.busy_seconds:g} s; try again")
@@ -127,8 +121,10 @@ class Connection:
         self._waiting_since = 0.0
 
     def query(self, query: Operation[T]) -> T:
-        with self._place.translated():
+        try:
             return query(self._fresh())
+        except FOREIGN as error:
+            raise self._place.ours(error) from None
 
     def transact(self, operations: Iterable[Operation[Any]], *, patient: bool = True) -> list[Any]:
         """Run the operations in one transaction; when this returns, what they did is durable.
@@ -137,8 +133,9 @@ class Connection:
         """
         self._patient = patient
         try:
-            with self._place.translated():
-                return self._transacted(self._fresh(), operations)
+            return self._transacted(self._fresh(), operations)
+        except FOREIGN as error:
+            raise self._place.ours(error) from None
         finally:
             self._patient = True
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from askdesk.core.errors import NoStore, StoreBusy, StoreError
 from askdesk.stores.migrate import migrate_sqlite
-from askdesk.stores.sqlite_connection import Connection, Identity, Operation, Place
+from askdesk.stores.sqlite_connection import FOREIGN, Connection, Identity, Operation, Place
 
 T = TypeVar("T")
 Version: TypeAlias = tuple[Identity | None, int]
@@ -66,11 +66,13 @@ class SQLiteFile:
         atexit.register(self._finish_writing)
 
     def _prepare(self) -> None:
-        with self._place.translated():
+        try:
             if not self.path.exists():
                 if not self._create:
                     raise NoStore(f"{self.path}: there is no store here; the first ask makes it")
                 self._place.make()
+        except FOREIGN as error:
+            raise self._place.ours(error) from None
         self._writer.query(migrate_sqlite)
 
     def read(self, query: Operation[T]) -> T:
