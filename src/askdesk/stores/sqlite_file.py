@@ -112,15 +112,12 @@ class SQLiteFile:
 
     def _commit_gathered(self) -> None:
         """Commit a lone write to a quick disk right here, saving two changes of thread; the thread does the rest."""
-        if len(self._gathered) == 1 and self._commit_seconds < _QUICK_SECONDS:
-            results = self._committed(self._near, self._gathered, patient=False)
-            if not isinstance(results[0], StoreBusy):
-                gathered, self._gathered = self._gathered, []
-                self._deliver(gathered, results)
-        self._queue_gathered()
-
-    def _queue_gathered(self) -> None:
         gathered, self._gathered = self._gathered, []
+        if len(gathered) == 1 and self._commit_seconds < _QUICK_SECONDS:
+            results = self._committed(self._near, gathered, patient=False)
+            if not isinstance(results[0], StoreBusy):
+                self._deliver(gathered, results)
+                return
         for write in gathered:
             self._queue.put(write)
 
@@ -130,7 +127,7 @@ class SQLiteFile:
         if self._closed:
             return
         self._closed = True
-        self._queue_gathered()
+        self._commit_gathered()  # here and not in the thread below: what was gathered belongs to the event loop
         await self._loop.run_in_executor(None, self._finish_writing)
         await self._loop.run_in_executor(None, self._reading.shutdown)
         atexit.unregister(self._finish_writing)
@@ -149,8 +146,8 @@ class SQLiteFile:
     def _finish_writing(self) -> None:
         """Let the writer's thread empty its queue and end."""
         if self._writing.is_alive() and os.getpid() == self._process:
-            self._queue_gathered()
-            self._queue.put(None)
+            for write in (*self._gathered, None):  # gathered still, where the event loop was stopped
+                self._queue.put(write)
             self._writing.join()
 
     def _write_all(self) -> None:
