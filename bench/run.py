@@ -10,7 +10,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import desks, start
+from bench import desks, paint, start
 from bench.measure import HEADING, Ratio
 
 
@@ -20,6 +20,7 @@ def main() -> None:
     share = 5 if parser.parse_args().short else 1
     ratios = [
         _told("start", start.measure(100 // share)),
+        _told("first paint", paint.measure(40 // share)),
         _told("memory", asyncio.run(desks.in_memory(500 // share))),
         _told("SQLite", asyncio.run(desks.on_sqlite(3000 // share))),
         _told("SQLite, many at once", asyncio.run(desks.on_sqlite(500 // share, at_once=32))),

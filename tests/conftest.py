@@ -25,7 +25,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _own_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in (*AGENT_VARIABLES, "ASKDESK_CONFIG", "ASKDESK_BY"):
+    for name in (*AGENT_VARIABLES, "ASKDESK_CONFIG", "ASKDESK_BY", "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

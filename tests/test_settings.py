@@ -25,22 +25,56 @@ def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
     settings = load({"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "ASKDESK_BY": "ana"})
 
     assert settings == Settings(
-        store=f"sqlite://{tmp_path}/askdesk/askdesk.db", by="ana", max_bytes=1_000_000, max_depth=32, busy_seconds=5.0
+        store=f"sqlite://{tmp_path}/askdesk/askdesk.db",
+        by="ana",
+        max_bytes=1_000_000,
+        max_depth=32,
+        busy_seconds=5.0,
+        plain=False,
+        screen_reader=False,
+        language="en",
     )
 
 
 def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
-    text = 'store = "memory:"\nby = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\n'
+    text = (
+        'store = "memory:"\nby = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\n'
+        'plain = true\nscreen_reader = true\nlanguage = "es"\n'
+    )
 
-    assert load(written(tmp_path, text)) == Settings("memory:", "ana", 10, 4, 0.5)
+    assert load(written(tmp_path, text)) == Settings("memory:", "ana", 10, 4, 0.5, True, True, "es")
 
 
 def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     environ = written(tmp_path, 'store = "memory:"\nby = "ana"\nmax_bytes = 10\n')
 
-    assert load({**environ, "ASKDESK_BY": "ben", "ASKDESK_MAX_BYTES": "20", "ASKDESK_BUSY_SECONDS": "2"}) == Settings(
-        "memory:", "ben", 20, 32, 2.0
-    )
+    variables = {"ASKDESK_BY": "ben", "ASKDESK_MAX_BYTES": "20", "ASKDESK_BUSY_SECONDS": "2", "ASKDESK_PLAIN": "1"}
+    assert load({**environ, **variables}) == Settings("memory:", "ben", 20, 32, 2.0, True, False, "en")
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [
+        *(("1", True), ("true", True), ("Yes", True), (" on ", True)),
+        *(("0", False), ("false", False), ("no", False), ("off", False), ("", False)),
+    ],
+)
+def test_a_truth_is_told_in_these_words(text: str, truth: bool) -> None:
+    assert load({"ASKDESK_PLAIN": text}).plain is truth
+
+
+@pytest.mark.parametrize(
+    ("environ", "language"),
+    [
+        ({}, "en"),
+        ({"LANG": "es_ES.UTF-8"}, "es_ES.UTF-8"),
+        ({"LANG": "es_ES.UTF-8", "LC_MESSAGES": "en_GB.UTF-8"}, "en_GB.UTF-8"),
+        ({"LANG": "es_ES.UTF-8", "LC_ALL": "C.UTF-8", "LC_MESSAGES": "en_GB.UTF-8"}, "C.UTF-8"),
+        ({"LANG": "es_ES.UTF-8", "ASKDESK_LANGUAGE": "en"}, "en"),
+    ],
+)
+def test_the_language_is_the_locale_s_unless_another_is_set(environ: dict[str, str], language: str) -> None:
+    assert load(environ).language == language
 
 
 def test_every_setting_has_its_own_variable_and_words() -> None:
@@ -54,7 +88,8 @@ def test_unknown_and_wrong_settings_are_all_told_at_once(tmp_path: Path) -> None
     file = environ["ASKDESK_CONFIG"]
 
     assert problems({**environ, "ASKDESK_BUSY_SECONDS": "soon"}) == [
-        f"{file}: colour: is not a setting; the settings are store, by, max_bytes, max_depth, busy_seconds",
+        f"{file}: colour: is not a setting; the settings are store, by, max_bytes, max_depth, busy_seconds, "
+        "plain, screen_reader, language",
         f'{file}: store: must be text, is {{"url": "x"}}',
         f"{file}: by: must be text, is 5",
         f"{file}: max_bytes: must be a number above 0, is true",

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
-from askdesk.core.desk import Body, Desk
+from askdesk.core.desk import Body, Desk, new_id
 from askdesk.core.errors import AskdeskError, InvalidSettings, Problem, Unreachable, quoted
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import Ask, Asker, Outcome, Settlement
@@ -25,6 +26,10 @@ from askdesk.settings import Settings, load
 
 if TYPE_CHECKING:
     from askdesk.surfaces.terminal.lines import Lines
+    from askdesk.surfaces.terminal.plain import PlainSurface
+    from askdesk.surfaces.terminal.surface import TerminalSurface
+
+    HereSurface: TypeAlias = PlainSurface | TerminalSurface
 
 # What agents set in the shells they run commands in. A guard against an agent that answers itself, not a wall.
 AGENT_VARIABLES = (
@@ -37,7 +42,7 @@ AGENT_VARIABLES = (
     "OPENCODE",
 )
 
-Surface: TypeAlias = Literal["auto", "plain", "none"]
+Surface: TypeAlias = Literal["auto", "terminal", "plain", "none"]
 
 
 @asynccontextmanager
@@ -109,11 +114,36 @@ def agents_shell() -> str | None:
     return next((name for name in AGENT_VARIABLES if os.environ.get(name)), None)
 
 
-def lines_of_stdin() -> Lines | None:
-    """Standard input as a place to answer: a terminal, or a pipe that no agent filled."""
+def surface_here(desk: Desk, by: str, wanted: Surface = "auto", *, from_stdin: bool = True) -> HereSurface | None:
+    """A place to answer at this very terminal or pipe; None where there is none.
+
+    A form where one can be drawn and nobody asked for plain lines. Standard input counts as a place to answer unless
+    it is taken (`from_stdin` is false) or an agent filled it.
+    """
+    from askdesk.surfaces.terminal.texts import speak
+    from askdesk.surfaces.terminal.tty import can_draw
+
+    settings = load()
+    speak(settings.language)
+    at_terminal = not from_stdin or (sys.stdin is not None and sys.stdin.isatty())
+    plain = wanted == "plain" or (wanted == "auto" and (settings.plain or settings.screen_reader))
+    if at_terminal and not plain and can_draw():
+        from askdesk.surfaces.terminal.surface import TerminalSurface
+
+        return TerminalSurface(desk.shelf, by)
+    if wanted == "terminal":
+        return None
+    from askdesk.surfaces.terminal.plain import PlainSurface
+
+    lines = lines_here(from_stdin=from_stdin)
+    return PlainSurface(lines, desk.shelf, by) if lines else None
+
+
+def lines_here(*, from_stdin: bool = True) -> Lines | None:
+    """Lines from the terminal, or from a pipe that no agent filled."""
     from askdesk.surfaces.terminal.lines import Lines
 
-    lines = Lines.of_stdin()
+    lines = Lines.of_stdin() if from_stdin else Lines.of_terminal()
     return None if lines and not lines.is_terminal and agents_shell() else lines
 
 
@@ -128,8 +158,8 @@ def ask(
 ) -> Outcome:
     """Ask and block until there is an outcome: for scripts, outside any event loop.
 
-    "auto" shows the ask on this terminal and raises Unreachable where there is none; "none" waits for somebody to
-    answer elsewhere. Unreachable leaves the ask open: the same key asks for it again.
+    "auto" shows the ask on this terminal and raises Unreachable where there is none; "plain" does so in lines, also on
+    a pipe; "none" waits for somebody to answer elsewhere. Unreachable leaves the ask open: the same key asks again.
     """
     try:
         asyncio.get_running_loop()
@@ -146,35 +176,36 @@ def ask(
 async def _ask(
     body: Body, agent: str, key: str | None, deadline: datetime | timedelta | None, surface: Surface, store: str | None
 ) -> Outcome:
-    from askdesk.surfaces.terminal.lines import Lines
-
     asker = asker_here(agent, project=this_folder())
     async with open_desk(store) as desk, desk.asking(body, asker=asker, key=key, deadline=deadline) as ask:
         if surface == "none":
             settlement = await desk.wait(ask.id)
             assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
         else:
-            lines = Lines.of_terminal() if surface == "auto" else lines_of_stdin()
-            settlement = await settled_on(lines, desk, ask, by=load().by)
+            by = load().by
+            here = surface_here(desk, by, surface, from_stdin=surface == "plain")
+            settlement = await settled_on(here, desk, ask, by=by)
         return settlement.outcome
 
 
 async def settled_on(
-    lines: Lines | None, desk: Desk, ask: Ask, *, by: str, submission: str | None = None
+    surface: HereSurface | None, desk: Desk, ask: Ask, *, by: str, submission: str | None = None
 ) -> Settlement:
-    """Show an ask on plain lines until it is settled, there or elsewhere; Unreachable when the person leaves."""
-    from askdesk.surfaces.terminal.plain import PlainSurface
+    """Show an ask on a surface until it is settled, there or elsewhere; Unreachable when the person leaves."""
+    from askdesk.surfaces.terminal import draft
 
     entry = await desk.get(ask.id)  # the same key again may find it settled
     if entry.settlement:
         return entry.settlement
-    if lines is None:
+    if surface is None:
         where = "this is an agent's shell" if agents_shell() else "there is no terminal here"
         raise Unreachable(ask.id, where)
-    plain = PlainSurface(lines)
+    submission = submission or new_id()
     settlement = await attend_one(
-        desk, ask, plain.present, by=by, surface="plain", lost=plain.lost, submission=submission
+        desk, ask, surface.present, by=by, surface=surface.name, lost=surface.lost, submission=submission
     )
     if settlement is None:
         raise Unreachable(ask.id, "the person left, or the input ended")
+    if settlement.submission == submission:
+        await draft.keep(desk.shelf, ask, by, None)  # it was sent
     return settlement

@@ -22,12 +22,15 @@ class Settings(NamedTuple):
     max_bytes: int
     max_depth: int
     busy_seconds: float
+    plain: bool
+    screen_reader: bool
+    language: str
 
 
 class Setting(NamedTuple):
     name: str
     variable: str
-    kind: type[str] | type[int] | type[float]
+    kind: type[str] | type[int] | type[float] | type[bool]
     default: Callable[[Mapping[str, str]], Any]
     default_words: str
     meaning: str
@@ -48,6 +51,10 @@ def _user_name(environ: Mapping[str, str]) -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return "somebody"
+
+
+def _language(environ: Mapping[str, str]) -> str:
+    return next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "en")
 
 
 SETTINGS = (
@@ -76,6 +83,23 @@ SETTINGS = (
         lambda _: 5.0,
         "5",
         "how long to wait for a store that another process has locked",
+    ),
+    Setting("plain", "ASKDESK_PLAIN", bool, lambda _: False, "false", "plain lines on a terminal instead of a form"),
+    Setting(
+        "screen_reader",
+        "ASKDESK_SCREEN_READER",
+        bool,
+        lambda _: False,
+        "false",
+        "the terminal is read aloud: plain lines, as `plain` does",
+    ),
+    Setting(
+        "language",
+        "ASKDESK_LANGUAGE",
+        str,
+        _language,
+        "the locale's, else English",
+        "what the terminal speaks: `en` or `es`",
     ),
 )
 
@@ -140,6 +164,8 @@ def _value(setting: Setting, environ: Mapping[str, str], written: Mapping[str, A
         if not isinstance(value, str) or not value.strip():
             raise InvalidSettings([Problem(place, f"must be text, is {quoted(value)}")])
         return value
+    if setting.kind is bool:
+        return _truth(place, value)
     number: Any
     try:
         number = setting.kind(value)
@@ -148,3 +174,14 @@ def _value(setting: Setting, environ: Mapping[str, str], written: Mapping[str, A
     if isinstance(value, bool) or (isinstance(value, float) and number != value) or not 0 < number < float("inf"):
         raise InvalidSettings([Problem(place, f"must be a number above 0, is {quoted(value)}")])
     return number
+
+
+_TRUTHS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def _truth(place: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in ("", *_TRUTHS):
+        return _TRUTHS.get(value.strip().lower(), False)
+    raise InvalidSettings([Problem(place, f"must be true or false, is {quoted(value)}")])

@@ -29,6 +29,7 @@ class Person:
         on_screen: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        env = {"TERM": "dumb", **(env or {})}  # lines alone; forms have a Terminal of their own
         self._keyboard, self._terminal = os.openpty()
         self._before = termios.tcgetattr(self._terminal)
         self._unread = b""

@@ -448,7 +448,7 @@ async def test_two_people_at_one_desk_see_the_same_ask_and_one_settles_it(desk: 
         ben.say(POSTGRES)
         settlement = await ended(desk, ask)
         assert settlement is not None
-        await _until(lambda: bool(ana.lost))
+        await _until(lambda: bool(ana.taken_away))
         assert (ana.lost, ana.taken_away, ben.lost) == ([(ask, settlement)], [ask.id], [])
         with pytest.raises(AlreadySettled):
             await desk.settle(ask.id, SQLITE, by="ana", surface="screen")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from askdesk.core.text import Shown, cut, is_blank, shown, shown_json, width, wrapped
+from askdesk.core.text import Shown, cut, is_blank, shown, shown_json, shown_parts, width, wrapped
 
 CONTROLS = [*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0))]
 BIDI = list("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -204,6 +204,37 @@ def test_nothing_unlawful_comes_out_of_any_text(text: str, lines: bool, exact: b
 def test_showing_twice_is_showing_once(text: str) -> None:
     once = shown(text, lines=True)
     assert shown(once, lines=True) == once
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("plain \\x1b", [("plain \\x1b", False)]),
+        ("é\x1b\x1b[31m \\x1b", [("é", False), ("\\x1b\\x1b", True), ("[31m \\x1b", False)]),
+        ("a\u202eb", [("a", False), ("\\u{202e}", True), ("b", False)]),
+        ("a\tb\u00a0c", [("a    b c", False)]),
+    ],
+    ids=ascii,
+)
+def test_what_is_written_for_a_character_is_told_from_text_that_looks_like_it(
+    text: str, expected: list[tuple[str, bool]]
+) -> None:
+    assert list(shown_parts(text)) == expected
+
+
+def test_in_exact_text_blanks_and_breaks_are_told_from_text_too() -> None:
+    expected = [("a", False), ("\\t", True), ("\\t", False), ("\\xa0\\n", True), ("\\n", False)]
+    assert list(shown_parts("a\t\\t\u00a0\n\\n", exact=True)) == expected
+    assert list(shown_parts("a\r\n\\n", exact=True, lines=True)) == [("a", False), ("\\x0d", True), ("\n\\n", False)]
+
+
+@settings(max_examples=300)
+@given(HOSTILE, st.booleans(), st.booleans())
+def test_the_parts_of_a_text_are_the_text_that_is_shown(text: str, lines: bool, exact: bool) -> None:
+    parts = list(shown_parts(text, lines=lines, exact=exact))
+    assert "".join(part for part, _ in parts) == shown(text, lines=lines, exact=exact)
+    assert [escaped for _, escaped in parts[1:]] == [not escaped for _, escaped in parts[:-1]]
 
 
 @pytest.mark.parametrize(

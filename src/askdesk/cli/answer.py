@@ -18,7 +18,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from hashlib import sha256
 
-from askdesk.cli.command import found, on_desk, read_file, say
+from askdesk.cli.command import found, on_desk, plain_argument, read_file, say
 from askdesk.cli.main import INVALID
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, InvalidReply
@@ -39,6 +39,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--stop", action="store_true", help="with --decline or --deny: stop the agent's run")
     parser.add_argument("--digest", help="with --allow or --deny: refuse unless the call has this digest")
     parser.add_argument("--by", metavar="NAME", help="who answers (default: the setting `by`)")
+    plain_argument(parser)
     parser.add_argument("--force", action="store_true", help="answer even from within an agent's shell")
 
 
@@ -60,7 +61,7 @@ async def _answer(desk: Desk, given: Namespace) -> int:
     settings = load()
     by = given.by or settings.by
     if _wants_a_form(given):
-        return await _on_terminal(desk, ask, by)
+        return await _on_terminal(desk, ask, by, plain=given.plain)
     reply = _reply(ask, given, sized(OPEN, settings))
     if isinstance(reply, Allowed) and ask.permission:
         print("\n".join(allowed_lines(ask.permission, reply)), file=sys.stderr)
@@ -78,12 +79,12 @@ def _wants_a_form(given: Namespace) -> bool:
     return not any(flags) and all(value is None for value in said) and sys.stdin.isatty()
 
 
-async def _on_terminal(desk: Desk, ask: Ask, by: str) -> int:
-    from askdesk.open import settled_on
-    from askdesk.surfaces.terminal.lines import Lines
+async def _on_terminal(desk: Desk, ask: Ask, by: str, *, plain: bool) -> int:
+    from askdesk.open import settled_on, surface_here
 
     mine = new_id()
-    settlement = await settled_on(Lines.of_stdin(), desk, ask, by=by, submission=mine)
+    surface = surface_here(desk, by, "plain" if plain else "auto")
+    settlement = await settled_on(surface, desk, ask, by=by, submission=mine)
     if settlement.submission != mine:
         raise AlreadySettled(ask.id, settlement)
     return say(f"ask {ask.id} is settled: {settlement.summary}")

@@ -3,7 +3,8 @@
 FILE holds the input of the AskUserQuestion tool as JSON; "-" or nothing reads it from standard input. The result goes
 to standard output: {"questions", "answers", "annotations"}, or an outcome and a message where nobody answered.
 
-  askdesk ask questions.json             ask here, on this terminal or pipe
+  askdesk ask questions.json             ask here: a form on this terminal, or lines on a pipe
+  make-questions | askdesk ask -         the same; the form finds the terminal by itself
   askdesk ask --no-wait questions.json   print the ask's id and go on
   askdesk ask --surface none --key k1 questions.json
                                          wait for somebody to answer elsewhere; again with the same key is the same ask
@@ -18,16 +19,15 @@ import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
 
-from askdesk.cli.command import duration, on_desk, print_result, read_file, say
+from askdesk.cli.command import duration, on_desk, plain_argument, print_result, read_file, say
 from askdesk.cli.main import ANSWERED, STILL_OPEN, WITHDRAWN
 from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk, Problem
 from askdesk.core.limits import CLAUDE, OPEN, SPRING
 from askdesk.core.model import Ask, Asker, Permission, Questions, Settlement, Withdrawn
-from askdesk.open import asker_here, lines_of_stdin, settled_on, sized, this_folder
+from askdesk.open import Surface, asker_here, settled_on, sized, surface_here, this_folder
 from askdesk.settings import load
 from askdesk.stores.memory import MemoryStore
-from askdesk.surfaces.terminal.lines import Lines
 from askdesk.wire import tool
 
 
@@ -41,10 +41,11 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--deadline", type=duration, metavar="SPAN", help="expire after 90s, 10m, 2h or 3d")
     parser.add_argument(
         "--surface",
-        choices=["plain", "none"],
-        default="plain",
-        help="where to show it: plain on this terminal or pipe, none only elsewhere",
+        choices=["auto", "terminal", "plain", "none"],
+        default="auto",
+        help="where to show it: a form on this terminal, plain lines on this terminal or pipe, or only elsewhere",
     )
+    plain_argument(parser)
     parser.add_argument(
         "--limits", choices=["open", "claude", "spring"], default="open", help="which limits to keep to"
     )
@@ -91,8 +92,9 @@ async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
         settlement = await desk.wait(ask.id)
         assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
         return settlement
-    lines = Lines.of_terminal() if given.file == "-" else lines_of_stdin()
-    return await settled_on(lines, desk, ask, by=load().by)
+    by = load().by
+    wanted: Surface = "plain" if given.plain else given.surface
+    return await settled_on(surface_here(desk, by, wanted, from_stdin=given.file != "-"), desk, ask, by=by)
 
 
 async def _left(desk: Desk, ask: Ask) -> int:

@@ -75,6 +75,10 @@ def new(name: str, command: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
+def plain_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plain", action="store_true", help="plain lines instead of a form, as for a screen reader")
+
+
 def guarded(run: Callable[[], int]) -> int:
     """Run a command; its errors become a message on standard error and an exit code."""
     logging.basicConfig(format="askdesk: %(message)s", level=logging.WARNING)

@@ -10,16 +10,22 @@ import tempfile
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
-from askdesk.cli.command import columns, on_desk, say
+from askdesk.cli.command import columns, on_desk, plain_argument, say
 from askdesk.cli.main import ANSWERED, UNREACHABLE
 from askdesk.core.desk import Desk
 from askdesk.core.errors import Unreachable
 from askdesk.core.model import Answered, Option, Permission, Question, Questions
-from askdesk.open import asker_here, settled_on
+from askdesk.core.text import Shown
+from askdesk.open import asker_here, settled_on, surface_here
 from askdesk.surfaces.terminal.lines import Lines
+from askdesk.surfaces.terminal.plain import PlainSurface
 from askdesk.surfaces.terminal.table import table
 from askdesk.wire import permission, tool
+
+if TYPE_CHECKING:
+    from askdesk.open import HereSurface
 
 SIDEBAR = """\
 +-----+---------+
@@ -74,31 +80,36 @@ OWN_STORE = True
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--store", metavar="URL", help="keep what is asked there (default: nowhere)")
+    plain_argument(parser)
     parser.add_argument("--script", action="store_true", help="let a scripted person answer, also on a terminal")
 
 
 def run(given: Namespace) -> int:
     scripted = given.script or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
-    lines = _Typed(SCRIPT) if scripted else Lines.of_stdin()
+
+    async def story(desk: Desk) -> int:
+        if scripted:
+            return await _story(desk, PlainSurface(_Typed(SCRIPT)), "a scripted person")
+        return await _story(desk, surface_here(desk, "you", "plain" if given.plain else "auto"), "you")
+
     if given.store:
-        return on_desk(given.store, lambda desk: _story(desk, lines), create=True)
+        return on_desk(given.store, story, create=True)
     with tempfile.TemporaryDirectory(prefix="askdesk-demo-") as folder:
-        return on_desk(str(Path(folder) / "demo.db"), lambda desk: _story(desk, lines), create=True)
+        return on_desk(str(Path(folder) / "demo.db"), story, create=True)
 
 
-async def _story(desk: Desk, lines: Lines | None) -> int:
+async def _story(desk: Desk, surface: HereSurface | None, by: str) -> int:
     asker = asker_here("builder", project="new service")
-    by = "a scripted person" if isinstance(lines, _Typed) else "you"
     print("A scripted agent asks. Its questions are on disk before you see them.", flush=True)
     try:
         ask = await desk.post(QUESTIONS, asker=asker, preview_format="markdown")
-        settlement = await settled_on(lines, desk, ask, by=by)
+        settlement = await settled_on(surface, desk, ask, by=by)
         _print_read(tool.text(QUESTIONS, settlement.outcome))
         if not isinstance(settlement.outcome, Answered):
             print("\nSo the agent does not go on.")
             return ANSWERED
         ask = await desk.post(PERMISSION, asker=asker)
-        settlement = await settled_on(lines, desk, ask, by=by)
+        settlement = await settled_on(surface, desk, ask, by=by)
         _print_read(permission.text(settlement.outcome))
     except Unreachable:
         return say("you left without answering, so nothing was answered", UNREACHABLE)
@@ -123,7 +134,7 @@ class _Typed(Lines):
     def forget(self) -> None:
         """Nothing was typed ahead."""
 
-    async def read(self, prompt: str) -> str | None:
+    async def read(self, prompt: Shown) -> str | None:
         line = next(self._script, None)
-        self.write(f"{prompt}{line or ''}")
+        self.write(Shown(f"{prompt}{line or ''}"))
         return line

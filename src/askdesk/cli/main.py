@@ -16,6 +16,7 @@ COMMANDS = {
     "wait": "wait until an ask is settled, and print the result",
     "show": "show one ask",
     "list": "list open asks, or settled ones",
+    "inbox": "all open asks, live: answer one after the other",
     "answer": "settle an ask: answer, decline, allow or deny",
     "withdraw": "take an ask back",
     "demo": "see it work: a scripted agent asks, you answer",

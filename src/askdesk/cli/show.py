@@ -1,4 +1,4 @@
-"""Show one ask: what is asked, by whom, and how it ended."""
+"""Show one ask: what is asked, by whom, how it ended, and what was typed and not sent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace) -> int:
     async def show(desk: Desk) -> int:
+        from askdesk.settings import load
+        from askdesk.surfaces.terminal import draft
         from askdesk.surfaces.terminal.plain import entry_lines
+        from askdesk.surfaces.terminal.texts import speak
         from askdesk.wire import record
 
         entry = await found(desk, given.id)
         if given.json:
             print_json(record.plain(entry))
         else:
-            print("\n".join(entry_lines(entry)))
+            speak(load().language)
+            print("\n".join(entry_lines(entry, await draft.all_kept(desk.shelf, entry.ask))))
         return ANSWERED
 
     return on_desk(given.store, show)

@@ -113,7 +113,7 @@ class Question(Struct, frozen=True, omit_defaults=True):
                 yield Problem(name, "must be a number within reason")
                 return
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            yield Problem("min", f"must not be above max {self.maximum:g}, is {self.minimum:g}")
+            yield Problem("min", f"must not be above max {self.maximum:.15g}, is {self.minimum:.15g}")
 
     def fit(self, answer: Answer) -> Answer:
         """The answer in its one canonical form, or InvalidReply where it does not answer this question.
@@ -153,9 +153,9 @@ class Question(Struct, frozen=True, omit_defaults=True):
         if not _NUMBER.fullmatch(text.strip()) or not math.isfinite(number := float(text)):
             return f"takes a number, got {quoted(text)}"
         if self.minimum is not None and number < self.minimum:
-            return f"takes a number from {self.minimum:g}, got {text.strip()}"
+            return f"takes a number from {self.minimum:.15g}, got {text.strip()}"
         if self.maximum is not None and number > self.maximum:
-            return f"takes a number up to {self.maximum:g}, got {text.strip()}"
+            return f"takes a number up to {self.maximum:.15g}, got {text.strip()}"
         return None
 
     def read(self, text: str) -> Answer:

@@ -17,7 +17,7 @@ Lost: TypeAlias = Callable[[Ask, Settlement], None]
 async def attend(desk: Desk, present: Present, *, by: str, surface: str, lost: Lost | None = None) -> None:
     """Show every open ask to one person, one at a time and oldest first, until cancelled.
 
-    `present` is cancelled when somebody else settles the ask, and `lost` is told how; when it returns None, the ask
+    When somebody else settles the ask, `lost` is told how and `present` is cancelled; when that returns None, the ask
     stays open and is not shown again by this call.
     """
     passed: set[str] = set()
@@ -54,11 +54,11 @@ async def attend_one(
                 return None
             return await _submit(desk, ask, reply, by, surface, lost, submission or new_id())
         settlement = waiting.result()
+        if settlement and lost:
+            lost(ask, settlement)  # while it is still shown, so that it can say who was first before it goes
+        return settlement
     finally:
         await _ended(presenting, waiting)
-    if settlement and lost:
-        lost(ask, settlement)
-    return settlement
 
 
 async def _submit(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import groupby
 from typing import NewType
 
 Shown = NewType("Shown", str)
@@ -31,11 +33,20 @@ def shown(text: str, *, lines: bool = False, exact: bool = False) -> Shown:
     """
     if text.isascii() and text.isprintable():
         return Shown(text)
-    if not lines:
-        text = text.replace("\n", "\\n") if exact else _one_line(text)
-    else:
-        text = text.replace("\r\n", "\n") if not exact else text
-    return Shown("".join(_shown_characters(text, exact=exact)))
+    return Shown("".join(_shown_characters(text, lines=lines, exact=exact)))
+
+
+def shown_parts(text: str, *, lines: bool = False, exact: bool = False) -> Iterable[tuple[Shown, bool]]:
+    """What shown() gives, in runs, and whether a run is escapes: `\\x1b` as we wrote it, not as the text has it."""
+    if text.isascii() and text.isprintable():
+        return ((Shown(text), False),) if text else ()
+    runs = groupby(_shown_characters(text, lines=lines, exact=exact), _is_escape)
+    return ((Shown("".join(run)), escaped) for escaped, run in runs)
+
+
+def shown_each(text: str) -> tuple[Shown, ...]:
+    """Each character as shown() displays it in its place, line breaks kept; for text without carriage returns."""
+    return tuple(Shown(part) for part in _shown_characters(text, lines=True, exact=False))
 
 
 def _one_line(text: str) -> str:
@@ -43,12 +54,14 @@ def _one_line(text: str) -> str:
     return lines[0] if len(lines) == 1 else " ".join(line.strip() for line in lines if line.strip())
 
 
-def _shown_characters(text: str, *, exact: bool) -> list[str]:
+def _shown_characters(text: str, *, lines: bool, exact: bool) -> list[str]:
+    if not exact:
+        text = text.replace("\r\n", "\n") if lines else _one_line(text)
     parts: list[str] = []
     marks = _MOST_MARKS  # so none may stand first, where there is nothing to stand on
     for position, character in enumerate(text):
         if " " <= character <= "~" or character == "\n":
-            marks = 0
+            marks = _MOST_MARKS if character == "\n" else 0
             parts.append(character)
         elif character in _JOINERS or character in _SELECTORS:
             lawful = not exact and marks <= _MOST_MARKS and _joins(text, position)
@@ -59,7 +72,7 @@ def _shown_characters(text: str, *, exact: bool) -> list[str]:
         else:
             marks = 0
             parts.append(_shown_character(character, exact))
-    return parts
+    return parts if lines or not exact else ["\\n" if part == "\n" else part for part in parts]
 
 
 @lru_cache(maxsize=4096)
@@ -105,6 +118,10 @@ def _is_symbol(character: str, classes: str = "S") -> bool:
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{{{code:x}}}"
+
+
+def _is_escape(part: str) -> bool:
+    return len(part) > 1 and part[0] == "\\"  # what was written for one character, a lone backslash being itself
 
 
 def shown_json(text: str) -> Shown:

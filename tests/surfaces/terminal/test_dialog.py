@@ -3,10 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.surfaces.terminal.filled import filled
 
-from askdesk.core.model import Allowed, Answer, Answered, Declined, Denied, Question, Questions, Reply
-from askdesk.surfaces.terminal.dialog import HELP, PERMISSION_HELP, Dialog, decide, enter, how_to_answer, prompt
+from askdesk.core.model import Answer, Answered, Declined, Question, Questions, Reply
+from askdesk.core.text import Shown
+from askdesk.surfaces.terminal.dialog import Dialog, edited, enter, how_to_answer, prompt
+from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.form import Form
+from askdesk.surfaces.terminal.texts import say
 
 DATABASE = Question("Which database?", ["SQLite", "Postgres"])
 PARTS = Question("Which parts?", ["Sign-in", "Logging", "Metrics"], multi_select=True)
@@ -18,9 +22,9 @@ def start(*questions: Question) -> Dialog:
     return Dialog(Form.start(questions))
 
 
-def typed(questions: tuple[Question, ...] | Question, *lines: str) -> Dialog | Reply | None:
+def typed(questions: tuple[Question, ...] | Question, *lines: str) -> Dialog | Reply | Edit | None:
     """What has come of a dialog after these lines."""
-    step: Dialog | Reply | None = start(*((questions,) if isinstance(questions, Question) else questions))
+    step: Dialog | Reply | Edit | None = start(*((questions,) if isinstance(questions, Question) else questions))
     for line in lines:
         assert isinstance(step, Dialog), f"the dialog ended before {line!r}"
         step = enter(step, line)
@@ -80,11 +84,11 @@ def test_several_numbers_choose_several_where_several_may_be_chosen(line: str, a
 
 @pytest.mark.parametrize("line", ["1,2", "1 2", "2,1 /note both"])
 def test_two_numbers_where_one_may_be_chosen_are_asked_again(line: str) -> None:
-    assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said="Only one may be chosen here.")
+    assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=Shown("Only one may be chosen here."))
 
 
 def test_an_option_and_other_where_one_may_be_chosen_are_asked_again() -> None:
-    assert typed(DATABASE, "1,3") == Dialog(Form.start((DATABASE,)), said="Only one may be chosen here.")
+    assert typed(DATABASE, "1,3") == Dialog(Form.start((DATABASE,)), said=Shown("Only one may be chosen here."))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +101,7 @@ def test_an_option_and_other_where_one_may_be_chosen_are_asked_again() -> None:
     ],
 )
 def test_a_number_out_of_range_is_asked_again_and_never_dropped(question: Question, line: str, said: str) -> None:
-    assert typed(question, line) == Dialog(Form.start((question,)), said=said)
+    assert typed(question, line) == Dialog(Form.start((question,)), said=Shown(said))
 
 
 def test_a_number_of_thousands_of_digits_is_out_of_range_too() -> None:
@@ -111,20 +115,21 @@ def test_an_empty_line_is_asked_again() -> None:
     said = "Nothing was typed. /skip leaves this question blank, /help shows what can be done."
 
     for line in ("", "   ", "\t"):
-        assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=said)
+        assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=Shown(said))
 
 
 def test_words_that_nobody_could_see_are_asked_again() -> None:
     said = "That cannot be sent: an answer needs a choice, own words or a note"
 
-    assert typed(DATABASE, "\u200b") == Dialog(Form.start((DATABASE,)), said=said)
+    assert typed(DATABASE, "\u200b") == Dialog(Form.start((DATABASE,)), said=Shown(said))
 
 
 def test_a_note_before_a_choice_stays() -> None:
     noted = going_on(DATABASE, "/note only for now")
 
     assert noted == Dialog(
-        Form((DATABASE,), (Answer(note="only for now"),)), said="Noted. Now choose, or /skip to send the note alone."
+        filled((DATABASE,), (Answer(note="only for now"),)),
+        said=Shown("Noted. Now choose, or /skip to send the note alone."),
     )
     assert enter(noted, "2") == Answered([Answer(["Postgres"], note="only for now")])
     assert enter(noted, "neither") == Answered([Answer(other="neither", note="only for now")])
@@ -142,7 +147,7 @@ def test_other_takes_the_next_line_literally(line: str) -> None:
 
 
 def test_other_without_words_chooses_nothing() -> None:
-    nothing = Dialog(Form.start((DATABASE,)), said="Nothing was typed, so nothing was chosen.")
+    nothing = Dialog(Form.start((DATABASE,)), said=Shown("Nothing was typed, so nothing was chosen."))
 
     assert typed(DATABASE, "3", "") == nothing
     assert typed(DATABASE, "3", " \t ") == nothing
@@ -160,7 +165,7 @@ def test_options_and_other_go_together_where_several_may_be_chosen() -> None:
 
     assert asked == Dialog(Form.start((PARTS,)), mode="other", picked=(0, 1))
     assert enter(asked, "1") == Answered([Answer(["Sign-in", "Logging"], "1", multi_select=True)])
-    assert enter(asked, "") == Dialog(Form.start((PARTS,)), said="Nothing was typed, so nothing was chosen.")
+    assert enter(asked, "") == Dialog(Form.start((PARTS,)), said=Shown("Nothing was typed, so nothing was chosen."))
 
 
 def test_a_note_may_stand_beside_other() -> None:
@@ -196,20 +201,20 @@ def test_a_number_question_takes_a_number_within_its_bounds(line: str) -> None:
     ],
 )
 def test_a_number_question_asks_again_for_anything_else(line: str, flaw: str) -> None:
-    assert typed(COUNT, line) == Dialog(Form.start((COUNT,)), said=f"That cannot be sent: {flaw}")
+    assert typed(COUNT, line) == Dialog(Form.start((COUNT,)), said=Shown(f"That cannot be sent: {flaw}"))
 
 
 def test_back_goes_to_the_question_before_and_no_further() -> None:
     both = (DATABASE, PARTS)
 
     assert going_on(both, "1").form.at == 1
-    assert going_on(both, "1", "/back").form == Form(both, (Answer(["SQLite"]), None), 0)
+    assert going_on(both, "1", "/back").form == filled(both, (Answer(["SQLite"]), None), 0)
     assert going_on(both, "1", "/back", "/back").form.at == 0
     assert going_on(both, "1", "2", "/back").form.at == 1
 
 
 def test_a_question_that_is_answered_again_takes_the_new_answer() -> None:
-    assert going_on((DATABASE, PARTS), "1", "/back", "2").form == Form(
+    assert going_on((DATABASE, PARTS), "1", "/back", "2").form == filled(
         (DATABASE, PARTS), (Answer(["Postgres"]), None), 1
     )
 
@@ -217,21 +222,21 @@ def test_a_question_that_is_answered_again_takes_the_new_answer() -> None:
 def test_skip_leaves_a_blank_also_where_there_was_an_answer() -> None:
     both = (DATABASE, PARTS)
 
-    assert going_on(both, "/skip").form == Form(both, (None, None), 1)
-    assert going_on(both, "1", "/back", "/skip").form == Form(both, (None, None), 1)
+    assert going_on(both, "/skip").form == filled(both, (None, None), 1)
+    assert going_on(both, "1", "/back", "/skip").form == filled(both, (None, None), 1)
 
 
 def test_skip_keeps_nothing_but_the_note() -> None:
     both = (DATABASE, PARTS)
 
-    assert going_on(both, "/note why", "/skip").form == Form(both, (Answer(note="why"), None), 1)
-    assert going_on(both, "1 /note why", "/back", "/skip").form == Form(both, (Answer(note="why"), None), 1)
+    assert going_on(both, "/note why", "/skip").form == filled(both, (Answer(note="why"), None), 1)
+    assert going_on(both, "1 /note why", "/back", "/skip").form == filled(both, (Answer(note="why"), None), 1)
 
 
 def test_skipping_the_only_question_is_no_answer() -> None:
     assert typed(DATABASE, "/skip") == Dialog(
         Form.start((DATABASE,)),
-        said="That cannot be sent: Every question is still blank. Answer at least one, or /decline.",
+        said=Shown("That cannot be sent: Every question is still blank. Answer at least one, or decline."),
     )
 
 
@@ -267,19 +272,19 @@ def test_later_leaves_the_ask_open() -> None:
 
 
 def test_help_names_every_command_and_changes_nothing() -> None:
-    assert typed(DATABASE, "/help") == Dialog(Form.start((DATABASE,)), said=HELP)
-    assert [word for word in HELP.split() if word.startswith("/")] == [
-        *("/note", "/say", "/note", "/skip", "/back", "/decline", "/stop", "/later", "/help")
+    assert typed(DATABASE, "/help") == Dialog(Form.start((DATABASE,)), said=say("plain.help"))
+    assert [word for word in say("plain.help").split() if word.startswith("/")] == [
+        *("/note", "/say", "/edit", "/note", "/skip", "/back", "/anew", "/decline", "/stop", "/later", "/help")
     ]
 
 
-KEYS = "That line held keys that are not text; type it again."
-MISTYPED = "That is not a command as /help lists them; /say takes the next line as it is, whatever it is."
+KEYS = Shown("That line held keys that are not text; type it again.")
+MISTYPED = Shown("That is not a command as /help lists them; /say takes the next line as it is, whatever it is.")
 
 
 @pytest.mark.parametrize("line", ["\x1b[A", "1\x1b[D", "/decline a\0b", "SQLite\x7f", "\x9b31m"], ids=ascii)
 def test_keys_that_are_not_text_are_asked_again(line: str) -> None:
-    assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=KEYS)
+    assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=Shown(KEYS))
 
 
 @pytest.mark.parametrize(
@@ -287,7 +292,7 @@ def test_keys_that_are_not_text_are_asked_again(line: str) -> None:
     ["/skp", "/SKIP", "/Later", "/later.", "/later thanks", "/back to the roots", "/skip it", "/help me", "/note", "/"],
 )
 def test_what_may_be_a_command_mistyped_is_asked_again(line: str) -> None:
-    assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=MISTYPED)
+    assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=Shown(MISTYPED))
 
 
 def test_what_may_be_a_command_is_own_words_after_say() -> None:
@@ -301,6 +306,62 @@ def test_a_word_that_begins_like_note_is_no_note() -> None:
 def test_one_can_come_back_from_declining() -> None:
     assert typed(DATABASE, "/decline", "/back", "1") == Answered([Answer(["SQLite"])])
     assert typed(DATABASE, "/decline", "/later") is None
+
+
+def test_edit_asks_for_an_editor_with_the_own_words_so_far() -> None:
+    assert typed(DATABASE, "/edit") == Edit("")
+    assert typed((DATABASE, NAME), "my own", "/back", "/edit") == Edit("my own")
+    assert typed((DATABASE, NAME), "my own", "/back", "1", "/back", "/edit") == Edit("my own")
+
+
+@pytest.mark.parametrize("line", ["/edit this", "/EDIT", "/anew please", "/Anew"])
+def test_edit_and_anew_stand_alone(line: str) -> None:
+    assert typed(DATABASE, line) == Dialog(Form.start((DATABASE,)), said=Shown(MISTYPED))
+
+
+def test_what_comes_back_from_the_editor_is_the_answer_with_its_lines() -> None:
+    assert edited(start(DATABASE), "one\n\n  two\n") == Answered([Answer(other="one\n\n  two")])
+    assert edited(start(DATABASE), "1\n") == Answered([Answer(other="1")])
+    assert edited(start(DATABASE), "SQLite\n") == Answered([Answer(["SQLite"])])
+    assert edited(start(DATABASE, NAME), "my own") == Dialog(
+        filled((DATABASE, NAME), (Answer(other="my own"), None), 1)
+    )
+
+
+def test_a_note_stays_beside_what_comes_back_from_the_editor() -> None:
+    assert edited(going_on(DATABASE, "/note why"), "my own\n") == Answered([Answer(other="my own", note="why")])
+
+
+@pytest.mark.parametrize("words", ["", "\n\n", " \t", "\u200b"])
+def test_an_editor_left_empty_chooses_nothing(words: str) -> None:
+    assert edited(start(DATABASE), words) == Dialog(
+        Form.start((DATABASE,)), said=Shown("Nothing was typed, so nothing was chosen.")
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "said"),
+    [
+        (COUNT, "six\n", 'That cannot be sent: takes a number, got "six"'),
+        (DATABASE, "a\0b", 'That cannot be sent: other: holds a NUL character: "a\\u0000b"'),
+    ],
+)
+def test_what_comes_back_and_does_not_fit_is_asked_again(question: Question, words: str, said: str) -> None:
+    assert edited(start(question), words) == Dialog(Form.start((question,)), said=Shown(said))
+
+
+def test_edit_is_own_words_where_own_words_are_awaited() -> None:
+    assert typed(DATABASE, "/say", "/edit") == Answered([Answer(other="/edit")])
+
+
+def test_anew_blanks_everything_and_starts_at_the_first_question() -> None:
+    blank = Dialog(Form.start((DATABASE, PARTS)), said=Shown("Started anew."))
+
+    assert typed((DATABASE, PARTS), "1 /note why", "/anew") == blank
+    assert typed((DATABASE, PARTS), "1", "2", "/anew") == blank
+    assert typed((DATABASE, PARTS), "1", "2", "/anew", "2", "3") == Dialog(
+        Form.start((DATABASE, PARTS)).fill(Answer(["Postgres"])).fill(Answer(["Metrics"]))
+    )
 
 
 BOTH = (DATABASE, PARTS)
@@ -321,7 +382,7 @@ def test_the_review_is_sent_by_a_clear_word(line: str) -> None:
 def test_the_review_is_sent_by_nothing_else(line: str) -> None:
     said = 'Type "yes" to send, 1 to 2 to change an answer, or /decline.'
 
-    assert enter(Dialog(FILLED), line) == Dialog(FILLED, said=said)
+    assert enter(Dialog(FILLED), line) == Dialog(FILLED, said=Shown(said))
 
 
 def test_a_number_in_the_review_changes_that_answer_and_keeps_the_others() -> None:
@@ -347,7 +408,7 @@ def test_blanks_are_sent_when_the_person_sends_them() -> None:
 def test_blank_everywhere_is_refused_in_the_review() -> None:
     assert typed(BOTH, "/skip", "/skip", "yes") == Dialog(
         Form.start(BOTH).go(2),
-        said="That cannot be sent: Every question is still blank. Answer at least one, or /decline.",
+        said=Shown("That cannot be sent: Every question is still blank. Answer at least one, or decline."),
     )
 
 
@@ -363,32 +424,30 @@ def test_the_prompt_fits_the_question() -> None:
         (DATABASE, "Type a number, your own words, or /help."),
         (PARTS, "Type numbers like 1,3 (several may be chosen), your own words, or /help."),
         (NAME, "Type your answer, or /help."),
-        (COUNT, "Type a number from 1 up to 5, or /help."),
-        (Question("How many?", kind="number"), "Type a number, or /help."),
-        (Question("How many?", kind="number", minimum=0.5), "Type a number from 0.5, or /help."),
-        (Question("How many?", kind="number", maximum=9), "Type a number up to 9, or /help."),
+        (COUNT, "A number from 1 to 5. Type it, or /help."),
+        (Question("How many?", kind="number"), "A number. Type it, or /help."),
+        (Question("How many?", kind="number", minimum=0.5), "A number from 0.5. Type it, or /help."),
+        (Question("How many?", kind="number", maximum=9), "A number up to 9. Type it, or /help."),
     ],
 )
 def test_each_kind_of_question_says_how_it_is_answered(question: Question, words: str) -> None:
     assert how_to_answer(question) == words
 
 
-LINES = st.one_of(
-    st.text(),
-    st.sampled_from(
-        ["1", "2", "3", "1,2", "/skip", "/back", "/note n", "/say", "/decline", "yes", "", "send", "/stop"]
-    ),
-)
+COMMANDS = ("/skip", "/back", "/note n", "/say", "/decline", "/stop", "/edit", "/anew")
+LINES = st.one_of(st.text(), st.sampled_from(["1", "2", "3", "1,2", "yes", "", "send", *COMMANDS]))
 
 
 @given(st.lists(LINES, max_size=12))
 def test_whatever_is_typed_gives_a_dialog_or_a_reply_that_fits(lines: list[str]) -> None:
-    step: Dialog | Reply | None = start(*BOTH)
+    step: Dialog | Reply | Edit | None = start(*BOTH)
     line = ""
     for line in lines:
         assert isinstance(step, Dialog)
         assert prompt(step)
-        step = enter(step, line)
+        before, step = step, enter(step, line)
+        if isinstance(step, Edit):
+            step = edited(before, f"{step.text}{line}\n")
         if not isinstance(step, Dialog):
             break
 
@@ -396,49 +455,3 @@ def test_whatever_is_typed_gives_a_dialog_or_a_reply_that_fits(lines: list[str])
     if isinstance(step, Answered):
         assert line.strip().lower() in ("yes", "y", "send")
         assert Questions(BOTH).fit(step.answers) == step.answers
-
-
-@pytest.mark.parametrize(
-    ("line", "decision"),
-    [
-        ("yes", Allowed()),
-        (" YES ", Allowed()),
-        ("no", Denied()),
-        ("n", Denied()),
-        ("No  use the staging server ", Denied("use the staging server")),
-        ("/instead list the files first", Denied(redirect="list the files first")),
-        ("/stop", Denied(stop=True)),
-        ("/stop wrong folder", Denied("wrong folder", stop=True)),
-        ("/later", None),
-    ],
-)
-def test_a_permission_is_decided_by_these_words(line: str, decision: Reply | None) -> None:
-    assert decide(line) == decision
-
-
-@pytest.mark.parametrize(
-    "line", ["", " ", "y", "1", "ok", "allow", "yes please", "yes!", "yess", "/yes", "ｙｅｓ", "/instead", "/later on"]
-)
-def test_any_other_line_decides_nothing(line: str) -> None:
-    assert decide(line) == f"Nothing was decided. Type one of these:\n{PERMISSION_HELP}"
-
-
-@given(
-    st.one_of(
-        st.text(),
-        st.text("yesYESyesſ \t\u200b\u0301", max_size=6),
-        st.builds("{}yes{}".format, st.text(max_size=2), st.text(max_size=2)),
-    )
-)
-def test_no_line_but_the_very_word_yes_allows(line: str) -> None:
-    if line.strip().lower() == "yes" and line.isprintable():
-        assert decide(line) == Allowed()
-    elif decide(line) == Allowed():  # a blank that cannot be printed, like a tab, may stand beside the word
-        assert line.strip().lower() == "yes"
-
-
-@pytest.mark.parametrize("line", ["no a\0b", "/stop a\0b", "/instead a\0b"])
-def test_a_reason_with_keys_that_are_not_text_is_asked_again(line: str) -> None:
-    decision = decide(line)
-
-    assert decision == "Nothing was decided: that line held keys that are not text."

@@ -14,6 +14,7 @@ from tests.cli.command import surroundings
 from tests.cli.person import Person
 
 from askdesk.core.model import Answer, Answered, Ask, Asker, Permission, Question, Questions, Settlement
+from askdesk.core.text import Shown
 from askdesk.surfaces.terminal.lines import Lines
 from askdesk.surfaces.terminal.plain import PlainSurface
 from askdesk.testing.clock import NOON
@@ -44,12 +45,12 @@ async def test_whole_lines_are_read_one_after_the_other(pipe: Pipe) -> None:
     os.write(pipe.writer, "1\r\n  zwölf \n\n".encode())
     os.close(pipe.writer)
 
-    assert [await pipe.lines.read(f"{number}: ") for number in range(4)] == ["1", "  zwölf ", "", None]
+    assert [await pipe.lines.read(Shown(f"{number}: ")) for number in range(4)] == ["1", "  zwölf ", "", None]
     assert pipe.screen.getvalue() == "0: \n1: \n2: \n3: \n"
 
 
 async def test_a_line_may_come_in_pieces_and_the_loop_goes_on_meanwhile(pipe: Pipe) -> None:
-    reading = asyncio.ensure_future(pipe.lines.read("? "))
+    reading = asyncio.ensure_future(pipe.lines.read(Shown("? ")))
     for piece in (b"Gr\xc3", b"\xbc\xc3\x9f", b"e\n"):
         await asyncio.sleep(0)
         assert not reading.done()
@@ -63,12 +64,12 @@ async def test_a_line_cut_off_in_its_middle_does_not_count(pipe: Pipe) -> None:
     os.write(pipe.writer, b"yes")
     os.close(pipe.writer)
 
-    assert await pipe.lines.read("? ") is None
+    assert await pipe.lines.read(Shown("? ")) is None
 
 
 async def test_a_line_without_an_end_does_not_fill_the_memory(pipe: Pipe) -> None:
     os.set_blocking(pipe.writer, False)
-    reading = asyncio.ensure_future(pipe.lines.read("? "))
+    reading = asyncio.ensure_future(pipe.lines.read(Shown("? ")))
     while not reading.done():
         try:
             os.write(pipe.writer, b"1" * 65536)
@@ -83,27 +84,27 @@ async def test_bytes_that_are_no_text_are_marked(pipe: Pipe) -> None:
     os.write(pipe.writer, b"\xffa\n")
     os.close(pipe.writer)
 
-    assert await pipe.lines.read("? ") == "\ufffda"
+    assert await pipe.lines.read(Shown("? ")) == "\ufffda"
 
 
 async def test_a_reader_that_is_cancelled_loses_no_line(pipe: Pipe) -> None:
-    reading = asyncio.ensure_future(pipe.lines.read("? "))
+    reading = asyncio.ensure_future(pipe.lines.read(Shown("? ")))
     await asyncio.sleep(0)
     reading.cancel()
     await asyncio.wait([reading])
     os.write(pipe.writer, b"1\n")
     os.close(pipe.writer)
 
-    assert await pipe.lines.read("? ") == "1"
+    assert await pipe.lines.read(Shown("? ")) == "1"
 
 
 async def test_a_pipe_keeps_its_lines_where_a_terminal_forgets_them(pipe: Pipe) -> None:
     os.write(pipe.writer, b"1\n2\n")
     os.close(pipe.writer)
 
-    assert await pipe.lines.read("? ") == "1"
+    assert await pipe.lines.read(Shown("? ")) == "1"
     pipe.lines.forget()
-    assert await pipe.lines.read("? ") == "2"
+    assert await pipe.lines.read(Shown("? ")) == "2"
 
 
 async def test_a_plain_file_and_nothing_at_all_can_be_read(tmp_path: Path) -> None:
@@ -111,18 +112,22 @@ async def test_a_plain_file_and_nothing_at_all_can_be_read(tmp_path: Path) -> No
     file.write_text("1\n2")
     with file.open("rb") as given, open(os.devnull, "rb") as nothing:  # noqa: ASYNC230
         lines, none = Lines(given.fileno(), io.StringIO()), Lines(nothing.fileno(), io.StringIO())
-        assert [await lines.read(""), await lines.read(""), await none.read("")] == ["1", None, None]
+        assert [await lines.read(Shown("")), await lines.read(Shown("")), await none.read(Shown(""))] == [
+            "1",
+            None,
+            None,
+        ]
 
 
 async def test_a_terminal_forgets_what_was_typed_before() -> None:
     keyboard, terminal = os.openpty()
     lines = Lines(terminal, io.StringIO())
     os.write(keyboard, b"1\nyes\nye")
-    assert await lines.read("? ") == "1"
+    assert await lines.read(Shown("? ")) == "1"
     lines.forget()
     os.write(keyboard, b"no\n")
 
-    assert await lines.read("? ") == "no"
+    assert await lines.read(Shown("? ")) == "no"
     os.close(terminal)
     os.close(keyboard)
 
@@ -133,7 +138,7 @@ async def test_a_terminal_that_is_gone_is_the_end_of_input() -> None:
     os.close(keyboard)
     lines.forget()
 
-    assert await lines.read("? ") is None
+    assert await lines.read(Shown("? ")) is None
     os.close(terminal)
 
 
@@ -143,7 +148,7 @@ async def test_a_terminal_that_is_gone_is_the_end_of_input() -> None:
 )
 async def test_what_an_encoding_lacks_is_written_as_an_escape(encoding: str, written: bytes) -> None:
     raw, screen = screen_of(encoding)
-    Lines(0, screen).write("Größe")
+    Lines(0, screen).write(Shown("Größe"))
 
     assert raw.getvalue() == written
 
@@ -153,8 +158,8 @@ async def test_a_screen_that_nobody_reads_is_no_crash() -> None:
     os.close(reader)
     with os.fdopen(writer, "w") as screen:
         lines = Lines(0, screen)
-        lines.write("Which database?")
-        lines.write("Really?")
+        lines.write(Shown("Which database?"))
+        lines.write(Shown("Really?"))
         os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
 
 

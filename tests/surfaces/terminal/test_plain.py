@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.surfaces.terminal.filled import filled
 
 from askdesk.core.model import (
     Allowed,
@@ -27,9 +28,8 @@ from askdesk.core.model import (
     Settlement,
     Withdrawn,
 )
-from askdesk.surfaces.terminal.form import Form
+from askdesk.surfaces.terminal.outcome import answer_words
 from askdesk.surfaces.terminal.plain import (
-    answer_words,
     asker_line,
     entry_lines,
     permission_lines,
@@ -120,7 +120,7 @@ def test_a_text_or_number_question_shows_what_the_agent_suggests() -> None:
 
 
 def test_the_review_names_every_answer_and_every_blank() -> None:
-    form = Form((DATABASE, PARTS, Question("Why?", kind="text")), (Answer(["SQLite"], note="for now"), None, None), 3)
+    form = filled((DATABASE, PARTS, Question("Why?", kind="text")), (Answer(["SQLite"], note="for now"), None, None), 3)
 
     assert list(review_lines(form)) == [
         "Your answers:",
@@ -135,7 +135,7 @@ def test_the_review_names_every_answer_and_every_blank() -> None:
 
 
 def test_a_review_without_blanks_says_nothing_of_them() -> None:
-    assert list(review_lines(Form((DATABASE,), (Answer(["SQLite"]),), 1))) == [
+    assert list(review_lines(filled((DATABASE,), (Answer(["SQLite"]),), 1))) == [
         "Your answers:",
         "  1. Which database?",
         "     SQLite",
@@ -200,7 +200,7 @@ def test_a_permissions_input_is_shown_in_full_however_long_deep_or_padded() -> N
 
 def test_what_is_shown_tells_a_text_from_the_value_it_looks_like() -> None:
     def shown(value: object) -> list[str]:
-        return list(permission_lines(Permission("Set", {"value": value})))[:-1]
+        return list[str](permission_lines(Permission("Set", {"value": value})))[:-1]
 
     assert shown("5") != shown(5)
     assert shown("null") != shown(None)
@@ -354,7 +354,7 @@ def everything_of(text: str) -> Iterable[str]:
         Entry(Ask("a1b2", call, named, NOON), settled(Denied(f"m{text}", redirect=f"r{text}"))),
     ):
         yield from entry_lines(entry)
-    yield from review_lines(Form((question, wanted), (answer, None), 2))
+    yield from review_lines(filled((question, wanted), (answer, None), 2))
 
 
 OURS = re.compile(

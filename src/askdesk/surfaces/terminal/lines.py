@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from askdesk.core.text import Shown, wrapped
+from askdesk.surfaces.terminal.texts import say
 
 _LONGEST_LINE = 1_000_000
 _LONGEST_TYPED = 4095  # the kernel silently drops what is typed beyond
@@ -48,11 +49,11 @@ class Lines:
             return None
         return cls(descriptor, open(descriptor, "w", closefd=False))
 
-    def write(self, text: str) -> None:
+    def write(self, text: Shown) -> None:
         """Our lines, made of shown() text. On a terminal long ones are wrapped here, so that none wraps into ours."""
         if self.is_terminal:
             columns = shutil.get_terminal_size().columns
-            text = "\n".join(row for line in text.split("\n") for row in wrapped(Shown(line), columns))
+            text = Shown("\n".join(row for line in text.split("\n") for row in wrapped(Shown(line), columns)))
         self._put(f"{text}\n")
 
     def _put(self, text: str) -> None:
@@ -71,11 +72,11 @@ class Lines:
         with suppress(termios.error):
             termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
-    async def read(self, prompt: str) -> str | None:
+    async def read(self, prompt: Shown) -> str | None:
         """The next whole line; None at the end of input, where a line cut off in its middle does not count."""
         self._put(prompt)
         while (line := await self._line()) is not None and self.is_terminal and len(line) >= _LONGEST_TYPED:
-            self._put(f"A terminal takes no more than {_LONGEST_TYPED} bytes a line, so that one was cut off: again.\n")
+            self._put(f"{say('plain.too_long_line', count=_LONGEST_TYPED)}\n")
         if line is None or not self.is_terminal:
             self._put("\n")  # on a terminal the person's own Enter moved on to the next line
         return None if line is None else line.decode("utf-8", "replace").rstrip("\r")

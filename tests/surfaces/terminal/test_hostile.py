@@ -1,0 +1,30 @@
+"""Agent text cannot write to the terminal: hostile texts in every field, through the real form on a real terminal."""
+
+import sys
+
+import pytest
+from tests.hostile import PAYLOADS, controls, marker
+from tests.surfaces.terminal.parade import END
+from tests.terminal import Terminal
+
+EVERY = 3  # one payload in so many; all of them are in scripts/faults
+ABOVE = tuple(f"line {number} of an earlier command" for number in range(5))
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_hostile_texts_put_nothing_but_text_on_the_terminal(columns: int) -> None:
+    shown = PAYLOADS[::EVERY]
+    assert len(shown) >= 300
+    command = (sys.executable, "-m", "tests.surfaces.terminal.parade", str(EVERY))
+    with Terminal(command=command, columns=columns, lines=50, before=ABOVE) as person:
+        person.shows(END, seconds=120)
+        person.press("enter")
+        ran = person.leaves()
+        raw = bytes(person.raw)
+        rows = [row for row in person.history if row]
+
+    assert ran.code == 0
+    assert controls(raw) == []
+    assert rows == [*ABOVE, f"{2 * len(shown) + 1} shown"]
+    text = raw.decode()
+    assert [payload for payload in shown if marker(payload) not in text] == []
