@@ -25,7 +25,7 @@ CODE = """\
 A **thin** layer over the driver:
 
 ```python
-async def page(after: int, limit: int = 50) -> list[Row]:
+async def page(after, limit=50):
     # one statement, one round trip
     return await fetch(PAGE, after, limit)
 ```
@@ -90,7 +90,7 @@ PICTURES: dict[str, tuple[Ask | Inbox, tuple[str, ...]]] = {
 
 async def picture(shown: Ask | Inbox, keys: tuple[str, ...]) -> str:
     """The screen after these keys, as SVG."""
-    size = shown.size if isinstance(shown, Inbox) else Size(92, 22)
+    size = shown.size if isinstance(shown, Inbox) else Size(100, 22)
     dialog: Any = shown if isinstance(shown, Inbox) else started(shown, size, None)
     draw: Callable[[Any], Picture] = inbox_view.picture if isinstance(shown, Inbox) else drawn
     app = DialogApp(dialog, draw, guard=Guard(0, 0))

@@ -260,8 +260,17 @@ class Terminal:
         self._process.wait()
         if self._pipe:
             self._pipe.close()
-        os.close(self._keyboard)
-        os.close(self._terminal)
+        self._close()
+
+    def _close(self) -> None:
+        for descriptor in {self._keyboard, self._terminal} - {-1}:
+            os.close(descriptor)
+        self._keyboard = self._terminal = -1
+
+    def hangs_up(self) -> int:
+        """Close the window: the terminal is gone. Wait for the end; the code."""
+        self._close()
+        return self._process.wait(SECONDS)
 
     def press(self, *keys: str) -> None:
         """Keys by name: up, enter, shift+tab, ctrl+x, a, é.

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bench import desks, start
+from bench import desks, paint, start
 from bench.measure import Ratio
 
 
@@ -13,9 +13,10 @@ def measured(ratio: Ratio) -> tuple[int, int, bool]:
 def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
     ratios = [
         start.measure(2),
+        paint.measure(2),
         asyncio.run(desks.in_memory(2)),
         asyncio.run(desks.on_sqlite(2)),
         asyncio.run(desks.on_sqlite(2, at_once=8)),
     ]
-    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 4
+    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 5
     assert all(ratio.row().count("|") == 9 for ratio in ratios)

@@ -2,13 +2,15 @@
 
 import ast
 import os
-import pty
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from tests.cli.command import until
+from tests.terminal import Terminal
 
 from askdesk.cli.main import COMMANDS
 from askdesk.settings import SETTINGS
@@ -29,17 +31,12 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_ten_lines_of_the_readme_ask_on_a_terminal() -> None:
     (code,) = blocks(README, "python")
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execv(sys.executable, [sys.executable, "-c", code])
-    seen = b""
-    while b"Your choice: " not in seen:
-        seen += os.read(terminal, 1024)
-    os.write(terminal, b"2\n")
-    while b"Building with SQLite." not in seen:
-        seen += os.read(terminal, 1024)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    os.close(terminal)
+    with Terminal("-c", code, command=(sys.executable,)) as person:
+        person.shows("Which database?", "SQLite")
+        opens = time.monotonic() + 0.45
+        until(lambda: time.monotonic() > opens)  # before that, keys decide nothing
+        person.press("2")
+        assert person.leaves() == (0, "Building with SQLite.\n", "✔ Which database? → SQLite")
 
 
 PYTHON_PAGE = blocks((ROOT / "docs" / "python.md").read_text("utf-8"), "python")
@@ -113,11 +110,11 @@ def test_links_between_documents_lead_somewhere() -> None:
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
-def test_the_picture_shows_what_the_demo_prints() -> None:
+def test_the_pictures_show_the_screens_as_they_are() -> None:
     sys.path.insert(0, str(ROOT / "docs"))
     try:
-        import picture  # type: ignore[import-not-found, unused-ignore]
+        import pictures  # type: ignore[import-not-found, unused-ignore]
     finally:
         sys.path.pop(0)
-    drawn = (ROOT / "docs" / "picture.svg").read_text("utf-8")
-    assert drawn == picture.svg(picture.chosen(picture.exchange()))
+    kept = {path.stem: path.read_text("utf-8") for path in (ROOT / "docs" / "pictures").glob("*.svg")}
+    assert kept == pictures.draw_all()

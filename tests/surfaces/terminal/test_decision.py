@@ -472,6 +472,7 @@ def test_only_enter_or_a_second_click_on_a_row_that_allows_what_was_seen_allows(
             assert event == "enter" or event == f"row:{decision.row}"
             assert decision.row in ("allow", "run", "remember")
             assert decision.is_seen
+            assert decision.row != "remember" or decision.rules.is_seen
             assert step.input is None or decision.mode == "changed"
             assert step.remember == (
                 tuple(permission.suggestions[number] for number in decision.ticked) if decision.mode == "always" else ()

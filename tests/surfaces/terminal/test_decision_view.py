@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.hostile import PAYLOADS, controls
 
-from askdesk.core.model import Ask, Asker, Permission
+from askdesk.core.model import Allowed, Ask, Asker, Permission
 from askdesk.surfaces.terminal.decision import WORDED, Decision
 from askdesk.surfaces.terminal.decision_view import picture
 from askdesk.surfaces.terminal.texts import say, speak
@@ -199,26 +199,12 @@ def test_the_viewer_says_where_one_is_and_what_is_left() -> None:
     assert drawn[-2].endswith("lines not seen yet")
 
 
-def test_in_a_short_window_the_row_with_the_focus_stays_in_sight() -> None:
-    decision = start(LONG, Size(40, 12))
-    assert rows(decision) == [
-        "builder asks in app",
-        "",
-        "Bash command · Bash",
-        "··· 100 lines hidden v views them all 1…",
-        "folder: /srv/app",
-        "",
-        "  1. Allow this call, once",
-        "↓ 6 more lines",
-        "",
-        "↑↓ move  Enter decide  v view all",
-        "Esc leave",
-    ]
-    for row in decision.rows():
-        focused = pressed(decision, f"row:{row}")
-        assert [line for line in rows(focused) if line.startswith("❯")] == [
-            f"❯ {focused.rows().index(row) + 1}. {say(f'decision.{row}')}"
-        ]
+@pytest.mark.parametrize("lines", range(10, 20))
+def test_in_a_short_window_the_row_with_the_focus_stays_in_sight(lines: int) -> None:
+    decision = start(BUILD, Size(40, lines))
+    for number, row in enumerate(decision.rows(), 1):
+        focused = [line for line in rows(pressed(decision, f"row:{row}")) if line.startswith("❯")]
+        assert focused == [f"❯ {number}. {say(f'decision.{row}')}"]
 
 
 def test_a_changed_call_is_shown_as_a_diff_with_nothing_in_focus() -> None:
@@ -407,6 +393,32 @@ def test_a_call_is_seen_only_after_every_line_of_it_stood_in_a_picture(
         ever |= set(re.findall(r"line-\d+", "\n".join(rows(decision))))
         decision = looked(decision)
         assert not decision.is_seen or ever == numbers
+
+
+CHOOSING = st.sampled_from(["up", "down", "pagedown", "pageup", "1", "3", " ", "end", "wheel:down", "escape", "a", "enter"])
+
+
+@given(
+    st.builds(Size, st.integers(24, 100), st.integers(10, 40)),
+    st.lists(st.one_of(CHOOSING, CHOOSING, RESIZING), max_size=40),
+    st.sampled_from([1, 5, 30]),
+)
+@settings(max_examples=200, deadline=None)
+def test_the_suggestions_are_seen_only_after_every_line_of_them_stood_in_a_picture(
+    size: Size, events: list[str | Size], count: int
+) -> None:
+    folders = [f"/f-{number:03}" for number in range(3 * count)]
+    rules = [folders[:count], folders[count : 2 * count], folders[2 * count :]]
+    suggestions = [{"type": "addDirectories", "directories": rule, "destination": "session"} for rule in rules]
+    ask = Ask("a1", Permission("Bash", {"command": "ls"}, suggestions=suggestions), BUILDER, NOON)
+    decision = looked(Decision.start(ask, size))
+    ever: set[str] = set()
+    for event in ["a", "enter", *events]:
+        step = decision.resized(event) if isinstance(event, Size) else decision.press(event)
+        assert not isinstance(step, Allowed) or not step.remember or ever == set(folders)
+        decision = step if isinstance(step, Decision) else decision
+        ever |= set(re.findall(r"/f-\d+", "\n".join(rows(decision))))
+        decision = looked(decision)
 
 
 def test_paging_through_the_viewer_shows_every_line() -> None:

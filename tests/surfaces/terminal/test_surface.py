@@ -398,6 +398,18 @@ def test_a_signal_ends_the_form_and_leaves_the_terminal_as_it_was(number: signal
     assert '"kept"' in askdesk("show", ask.id).out
 
 
+def test_a_closed_window_ends_the_program_and_keeps_the_draft() -> None:
+    ask = posted(WHICH)
+    with form(ask) as person:
+        shown(person, "Which database?").press("3")
+        person.types("not lost")
+        person.shows("not lost")
+        assert person.hangs_up() != 0
+
+    assert outcome(ask) is None
+    assert '"not lost"' in askdesk("show", ask.id).out
+
+
 def test_ctrl_c_withdraws_what_was_asked_without_a_key_and_leaves_no_mess(tmp_path: Path) -> None:
     with Terminal("ask", in_file(tmp_path, DATABASE), before=ABOVE) as person:
         shown(person, "Which database?").press("ctrl+c")

@@ -34,6 +34,7 @@ _GOES_ON = Span(Shown("↳ "), "dim")
 VIEWER_ROWS = 6  # of a page, around what is read in full
 TICK = 9  # columns before a suggestion: where the focus is, its number and its tick
 _CLAIM_ROWS = 3  # of what the agent says about a long call, beside the decisions
+_WIDE = 60  # columns in which the keys take one row
 _OTHER_ROWS = 7  # of a page, around the call and the decisions
 
 
@@ -113,8 +114,9 @@ class Decision(Struct, frozen=True):
     @property
     def room(self) -> int:
         """Rows that the call may take beside the decisions."""
-        rows = 3 if self.mode == "changed" else len(self.decisions)
-        return max(self.size.lines - rows - _OTHER_ROWS, 3)
+        rows = 4 if self.mode == "changed" else len(self.decisions)
+        others = _OTHER_ROWS if self.size.columns < _WIDE else _OTHER_ROWS - 1
+        return max(self.size.lines - rows - others, 3)
 
     def resized(self, size: Size) -> Decision:
         return replace(self, size=size)._fitted()
@@ -235,7 +237,7 @@ class Decision(Struct, frozen=True):
     @property
     def is_long(self) -> bool:
         """Whether what is to be read does not fit beside the decisions."""
-        return self.mode in ("list", "changed") and self.read.rows > self.room
+        return self.mode in ("list", "changed") and (self.read.rows > self.room or not self.read.is_seen)
 
     def _moved(self, by: int) -> Decision:
         rows = self.rows()

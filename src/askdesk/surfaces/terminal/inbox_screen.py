@@ -241,6 +241,7 @@ async def show_inbox(desk: Desk, by: str, *, tell: Tell = "bell") -> Inbox:
             await running
             raise
         finally:
+            app.release()
             await app.stopped()
     if isinstance(end, Interrupted):
         signal.raise_signal(end.signal)

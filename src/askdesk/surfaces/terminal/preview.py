@@ -11,16 +11,13 @@ from functools import lru_cache
 from askdesk.core.model import PreviewFormat
 from askdesk.core.text import Shown, is_blank
 from askdesk.surfaces.terminal.highlight import visible
-from askdesk.surfaces.terminal.html_text import html_parts
 from askdesk.surfaces.terminal.layout import laid_out, widest
-from askdesk.surfaces.terminal.markdown import markdown_parts
 from askdesk.surfaces.terminal.parts import Part, Text
 from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.view import Line, Span
 
 _LONGEST = 20_000  # characters that the parsers get through in a moment, whatever they are
 _MOST = 100_000  # characters that anybody would read; of more a screen only says how many there are
-_PARSERS = {"markdown": markdown_parts, "html": html_parts}
 
 
 def preview_lines(text: str, format: PreviewFormat, columns: int, *, start: int = 0) -> tuple[Line, ...]:
@@ -46,10 +43,21 @@ def _parts(text: str, format: PreviewFormat, none: Shown) -> Sequence[Part]:
     if format == "none" or len(text) > _LONGEST:
         return _plain(text)
     try:
-        parts = _PARSERS[format](text)
+        parts = _parsed(text, format)
     except Exception:  # noqa: BLE001 - hostile text may make a parser raise anything; the text itself can be shown
         return _plain(text)
     return parts if any(not isinstance(part, Text) or part.spans for part in parts) else _plain(text)
+
+
+def _parsed(text: str, format: PreviewFormat) -> Sequence[Part]:
+    """Each format's parser is loaded only where there is a preview for it: a form should be there at once."""
+    if format == "markdown":
+        from askdesk.surfaces.terminal.markdown import markdown_parts
+
+        return markdown_parts(text)
+    from askdesk.surfaces.terminal.html_text import html_parts
+
+    return html_parts(text)
 
 
 def _plain(text: str) -> Sequence[Part]:

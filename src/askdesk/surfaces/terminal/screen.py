@@ -306,6 +306,11 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         with suppress(TimeoutError):
             await asyncio.wait_for(done.wait(), _LONGEST_PAINT)
 
+    def release(self) -> None:
+        """Let Textual's input thread go: where the terminal is gone, Textual fails half-way and leaves it spinning."""
+        if (event := getattr(self._driver, "exit_event", None)) is not None:
+            event.set()
+
     def close(self, said: Shown) -> None:
         """Somebody else was first: nothing can be decided here any more, and the person sees so at once."""
         self._over = said

@@ -93,6 +93,7 @@ class TerminalSurface:
                 raise
             finally:
                 self._screen = None
+                screen.release()
         if not screen.ended:
             log.error("the form failed; nothing was decided")
         return end, screen.dialog

@@ -8,19 +8,19 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from askdesk.core.text import Shown
 
 ENGLISH = "en"
+_FOLDER = Path(__file__).parent
 _spoken = ENGLISH
 
 
 def languages() -> tuple[str, ...]:
     """The languages that there is a file for."""
-    names = (file.name for file in files(__name__).iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
 def speak(language: str) -> None:
@@ -39,5 +39,5 @@ def say(key: str, /, **values: Shown | int) -> Shown:
 @cache
 def texts(language: str) -> Mapping[str, str]:
     """All texts of a language, by key."""
-    tables: dict[str, Any] = tomllib.loads((files(__name__) / f"{language}.toml").read_text("utf-8"))
+    tables: dict[str, Any] = tomllib.loads((_FOLDER / f"{language}.toml").read_text("utf-8"))
     return {f"{table}.{name}": words for table, names in tables.items() for name, words in names.items()}
