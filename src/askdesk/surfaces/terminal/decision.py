@@ -28,12 +28,14 @@ from askdesk.surfaces.terminal.view import Line, Picture, Size, Span, wrap
 Mode: TypeAlias = Literal["list", "view", "change", "changed", "always", "words", "leave"]
 WORDED = ("message", "another", "redirect", "stop")  # denials that take words
 LEAVING = ("stay", "later")
+_SCROLLING = {"pageup": -1, "pagedown": 1, "wheel:up": -1, "wheel:down": 1}
 _LETTERS = {"y": "allow", "e": "change", "a": "always", "d": "deny"}
 _LONGEST_FIELD = 20_000  # characters that are edited in place; more go to the editor
 _GOES_ON = Span(Shown("↳ "), "dim")
 VIEWER_ROWS = 6  # of a page, around what is read in full
 TICK = 9  # columns before a suggestion: where the focus is, its number and its tick
 _CLAIM_ROWS = 3  # of what the agent says about a long call, beside the decisions
+_CALL_ROWS = 7  # of the call and its gap, before there is room for what the agent says
 _WIDE = 60  # columns in which the keys take one row
 _OTHER_ROWS = 7  # of a page, around the call and the decisions
 
@@ -51,6 +53,7 @@ class Decision(Struct, frozen=True):
     words: tuple[tuple[str, str], ...] = ()  # what was typed for each denial
     input: str = ""  # the changed input, as far as it was typed
     ticked: tuple[int, ...] = ()  # suggestions to remember
+    look: int = 0  # rows that the suggestions were scrolled away from the focus
     rules: Passage = Passage(0, 1)  # of the suggestions
     said: Shown = Shown("")
 
@@ -116,7 +119,7 @@ class Decision(Struct, frozen=True):
         """Rows that the call may take beside the decisions."""
         rows = 4 if self.mode == "changed" else len(self.decisions)
         others = _OTHER_ROWS if self.size.columns < _WIDE else _OTHER_ROWS - 1
-        return max(self.size.lines - rows - others, 3)
+        return max(self.size.lines - rows - others, 4)  # what it is, its first line, a gap, its last line
 
     def resized(self, size: Size) -> Decision:
         return replace(self, size=size)._fitted()
@@ -153,7 +156,9 @@ class Decision(Struct, frozen=True):
     def looked(self, picture: Picture) -> Decision:
         """What the picture shows has been seen: no more than that."""
         if self.mode == "always":
-            return replace(self, rules=self.rules.look_at(picture.numbers("rule:")))
+            least, most = picture.reach
+            look = max(least, min(self.look, most))
+            return replace(self, look=look, rules=self.rules.look_at(picture.numbers("rule:")))
         return self._with_read(self.read.look_at(picture.numbers("call:")))
 
     @property
@@ -167,9 +172,9 @@ class Decision(Struct, frozen=True):
             return list(range(rows)), []
         claim = 0 if self.is_changing else claim_rows(self.permission, self.size.columns)
         end = rows - claim
-        claimed = min(claim, _CLAIM_ROWS)
+        claimed = min(claim, _CLAIM_ROWS, max(self.room - _CALL_ROWS, 0))
         tail = max((self.room - 1 - claimed) // 3, 1)
-        head = max(self.room - 1 - claimed - tail, 1)
+        head = max(self.room - 1 - claimed - tail, 2)
         return list(range(head)), list(range(end - tail, end + claimed))
 
     def told(self, said: Shown) -> Decision:
@@ -177,7 +182,7 @@ class Decision(Struct, frozen=True):
 
     def press(self, key: str) -> Decision | Reply | Edit | None:
         """What comes of a key: the next state, a reply, a wish for an editor, or None to leave the ask open."""
-        decision = replace(self, said=Shown(""))
+        decision = replace(self, said=Shown(""), look=self.look if key in _SCROLLING else 0)
         try:
             return decision._pressed(key)
         except InvalidReply as error:
@@ -225,6 +230,8 @@ class Decision(Struct, frozen=True):
                 return self._entered()
             case "v" | "pagedown" | "pageup" | "wheel:down" if self.is_long:
                 return self._view()
+            case _ if self.mode == "always" and key in _SCROLLING:
+                return replace(self, look=self.look + _SCROLLING[key] * max(self.size.lines // 3, 1))
             case "escape":
                 return self._escaped()
             case letter if letter in _LETTERS and _LETTERS[letter] in rows:

@@ -15,7 +15,7 @@ def picture(decision: Decision) -> Picture:
     if decision.mode == "view":
         return _viewed(decision, size)
     head = [asker_line(decision.ask.asker, size), EMPTY]
-    return page(head, _body(decision), _foot(decision), size, decision.row, 0)
+    return page(head, _body(decision), _foot(decision), size, decision.row, decision.look)
 
 
 def _body(decision: Decision) -> list[Row]:

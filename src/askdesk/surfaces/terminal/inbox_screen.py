@@ -140,8 +140,11 @@ class InboxApp(DialogApp[Inbox]):
                 self._end(None)
             case Inbox():
                 self._go(step)
-            case Settle(replies):
+            case Settle(replies) if self._sending.isdisjoint(ask.id for ask, _ in replies):
+                self._sending |= {ask.id for ask, _ in replies}
                 self._sendings.add(self._do(self._settle(replies)))
+            case Settle():
+                pass  # a second tap: it is on its way
             case Snoozed():
                 self._do(self._snooze(step))
             case Open(ask):
@@ -169,10 +172,11 @@ class InboxApp(DialogApp[Inbox]):
     async def _settle(self, replies: tuple[tuple[Ask, Reply], ...]) -> None:
         """Send replies, each for itself: one that comes too late does not hold up the others."""
         asks = {ask.id for ask, _ in replies}
-        self._sending |= asks
         try:
             said = [await self._sent(ask, reply) for ask, reply in replies]
-        except InvalidReply as error:
+        except AskdeskError as error:
+            self._sending -= asks
+            await self._told_of(self._read_again())  # some may have been sent before it failed
             self._go(self.dialog.told(shown(str(error))))
             return
         finally:

@@ -338,10 +338,10 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         return self._draw(self.dialog)
 
     def _show(self, picture: Picture) -> None:
-        taller = len(picture.lines) != len(self.picture.lines)
         self.picture = picture
         self.cursor_position = Offset(*picture.cursor) if picture.cursor else Offset(0, 0)
         if self.away:
             return
         if self.is_running and self.screen_stack and (papers := self.query(Paper)):
-            papers.first().refresh(layout=taller)
+            paper = papers.first()
+            paper.refresh(layout=len(picture.lines) != paper.size.height)  # it may have changed while we were away
