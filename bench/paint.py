@@ -47,7 +47,7 @@ def _painted(*command: str) -> None:
     child, terminal = pty.fork()
     if child == 0:
         os.environ |= {"TERM": "xterm-256color", "PYTHONDONTWRITEBYTECODE": ""}
-        os.execv(command[0], command)
+        os.execv(command[0], command)  # noqa: S606
     try:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         seen = b""

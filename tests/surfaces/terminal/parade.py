@@ -70,6 +70,10 @@ class Parade(Struct, frozen=True):
     def page(self) -> str:
         return self.subject
 
+    @property
+    def spoken(self) -> Shown:
+        return Shown("")
+
     def looked(self, picture: Picture) -> "Parade":
         """Go through the pages of a form, then bring on the next."""
         if isinstance(self.now, Sheet) and not self.now.form.is_lone and not self.now.form.in_review:

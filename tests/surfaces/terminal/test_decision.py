@@ -505,12 +505,3 @@ def test_without_enter_and_without_a_second_click_on_a_row_nothing_is_ever_decid
         step = after(decision, event)
         assert isinstance(step, Decision | Edit)
         decision = looked(step) if isinstance(step, Decision) else decision
-
-
-def test_a_rule_taller_than_the_screen_can_be_read_to_its_end_and_remembered() -> None:
-    rule = {"type": "addDirectories", "directories": [f"/d{n}" for n in range(60)], "destination": "session"}
-    choosing = going_on(start(Permission("Bash", LS.input, suggestions=(rule,))), "a", "enter", "1", " ")
-    reading = going_on(choosing, *["pagedown"] * 9)
-
-    step = pressed(reading, "2", "enter")
-    assert isinstance(step, Allowed)

@@ -464,8 +464,3 @@ def test_a_megabyte_is_shown_at_once_and_its_lines_are_counted() -> None:
     assert drawn[2:8] == ["Write a file · Write", "file: a", "lines: 150000 · bytes: 938889", "│ 0", "│ 1", "│ 2"]
     assert f"··· {decision.passage.unseen} lines hidden" in "\n".join(drawn)
     assert decision.passage.unseen > 149_900
-
-
-@pytest.mark.parametrize("lines", range(12, 24))
-def test_however_short_the_window_the_command_stands_before_what_the_agent_says(lines: int) -> None:
-    assert "│ rm -r build && make all" in rows(start(BUILD, Size(40, lines)))

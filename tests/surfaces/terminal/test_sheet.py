@@ -571,7 +571,7 @@ class Paste(NamedTuple):
     words: str
 
 
-SEEN = st.characters(exclude_categories=("Cs",))
+SEEN = st.characters(exclude_categories=["Cs"])
 ACTS = st.lists(
     st.one_of(
         st.sampled_from(KEYS),
