@@ -1,12 +1,10 @@
 """`askdesk inbox` on a real terminal, and in lines."""
 
-import json
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from tests.cli.command import CALL, DATABASE, askdesk, in_file, kept, posted, settled, until
+from tests.cli.command import CALL, DATABASE, askdesk, kept, posted, settled, until
 from tests.terminal import Terminal
 
 from askdesk.core.model import Allowed, Answer, Answered, Asker, Declined, Permission
@@ -86,7 +84,7 @@ def test_an_ask_that_somebody_else_settles_leaves_the_list_and_closes_its_form()
         assert time.monotonic() - before < 0.25 + 0.5  # across processes, with slack for a busy machine
 
 
-def test_a_thousand_open_asks_are_scrolled_through(tmp_path: Path) -> None:
+def test_a_thousand_open_asks_are_scrolled_through() -> None:
     code = """
 import asyncio
 from askdesk import Asker, Question, open_desk
@@ -125,7 +123,7 @@ def test_in_an_agents_shell_the_inbox_is_for_nobody() -> None:
     )
 
 
-def test_in_lines_a_number_opens_an_ask(tmp_path: Path) -> None:
+def test_in_lines_a_number_opens_an_ask() -> None:
     ask = posted(WHICH, asker=Asker("builder", project="/srv/shop"))
     ran = askdesk("inbox", "--plain", typed="1\n2\nq\n", env=ANA)
 
@@ -137,16 +135,16 @@ def test_in_lines_a_number_opens_an_ask(tmp_path: Path) -> None:
     assert (settlement.outcome, settlement.by) == (Answered([Answer(["Postgres"])]), "ana")
 
 
-def test_asking_again_from_the_list_of_settled_ones_is_not_possible(tmp_path: Path) -> None:
-    ran = askdesk("ask", "--no-wait", in_file(tmp_path, DATABASE))
-    ask_id = ran.out.strip()
-    askdesk("answer", ask_id, typed=json.dumps({"answers": {"Which database?": "SQLite"}}))
+def test_settled_asks_are_looked_back_at() -> None:
+    settled(posted(WHICH), Answered([Answer(["SQLite"])]), by="ben", surface="web")
     with inbox() as person:
         person.shows("Open 0")
         counts()
         person.press("tab")
-        person.shows("answered by", "Which database?")
+        person.shows("answered by ben on web: Which database?")
         person.press("enter")
-        person.shows("Answered by", "SQLite", "Lines 1 to")
-        person.press("escape", "q")
+        person.shows("Answered by ben on web", "SQLite", "Lines 1 to")
+        person.press("escape")
+        person.shows("Settled", "Enter open")
+        person.press("q")
         assert person.leaves().code == 0
