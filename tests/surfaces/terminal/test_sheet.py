@@ -231,8 +231,8 @@ def test_a_number_is_sent_as_it_is() -> None:
 def test_what_is_no_number_is_told_and_not_sent() -> None:
     step = going_on(sheet(COUNT), *"seven", "enter")
 
-    assert (step.row, step.said) == ("own", 'takes a number, got "seven"')
-    assert going_on(sheet(COUNT), *"65", "enter").said == "takes a number up to 64, got 65"
+    assert (step.row, step.said) == ("own", "“seven” does not fit here. A number from 1 to 64.")
+    assert going_on(sheet(COUNT), *"65", "enter").said == "“65” does not fit here. A number from 1 to 64."
 
 
 def test_a_flaw_is_a_blank_until_it_is_mended_and_cannot_be_sent() -> None:

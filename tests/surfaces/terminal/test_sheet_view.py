@@ -49,7 +49,7 @@ builder asks in shop
 
 │ Which database should we use?
 
-❯ 1. ○ Postgres recommended by the agent
+❯ 1. ○ Postgres (agent recommends)
        │ A server: strong, and one more thing to run
   2. ○ SQLite
        │ One file, nothing to run
@@ -71,7 +71,7 @@ builder asks in shop
 
 │ Which database should we use?
 
-❯ 1. ○ Postgres recommended by the agent
+❯ 1. ○ Postgres (agent recommends)
        │ A server: strong, and one more
        │ thing to run
   2. ○ SQLite
@@ -123,7 +123,7 @@ builder asks in shop
 A number from 1 to 64.
 
 ❯ 65
-  takes a number up to 64, got 65
+  “65” does not fit here. A number from 1 to 64.
 
   Note: n to add one
   Send
@@ -244,8 +244,8 @@ Enter choose and send  Space choose
 def test_a_long_preview_says_where_one_is_and_is_read_on() -> None:
     start = going_on(sheet(LAYOUT), "down")
 
-    assert previewed(start) == ["Preview of Top bar", *top_bar(1, 13), "lines 1 to 13 of 40 · PgDn"]
-    assert previewed(start, "pagedown") == ["Preview of Top bar", *top_bar(9, 21), "lines 9 to 21 of 40 · PgDn"]
+    assert previewed(start) == ["Preview of Top bar", *top_bar(1, 13), "lines 1 to 13 of 40"]
+    assert previewed(start, "pagedown") == ["Preview of Top bar", *top_bar(9, 21), "lines 9 to 21 of 40"]
 
 
 def previewed(start: Sheet, *keys: str) -> list[str]:
@@ -287,7 +287,7 @@ builder asks in shop
 
 │ Which database should we use?
 
-  1. ○ Postgres recommended by the agent
+  1. ○ Postgres (agent recommends)
        │ A server: strong, and one more thing to run
   2. ● SQLite
        │ One file, nothing to run
@@ -352,7 +352,7 @@ Tab other questions  Esc leave
 def test_the_review_says_what_does_not_fit() -> None:
     assert seen(sheet(DATABASE, COUNT), "2", *"many", "tab").split("\n")[7:9] == [
         "  2. ○ How many workers?",
-        '       takes a number, got "many"',
+        "       “many” does not fit here. A number from 1 to 64.",
     ]
 
 
@@ -556,7 +556,7 @@ def test_the_focus_and_what_is_chosen_have_their_own_style() -> None:
 
     assert [text for text in styles(start, "focus") if text.strip()] == ["❯ ", "DuckDB"]
     assert styles(start, "chosen") == ["● ", "SQLite"]
-    assert styles(start, "good") == ["recommended by the agent"]
+    assert styles(start, "good") == ["(agent recommends)"]
 
 
 def test_no_letter_of_an_agents_text_is_hidden_where_a_row_ends() -> None:

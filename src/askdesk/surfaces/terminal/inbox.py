@@ -21,7 +21,8 @@ from askdesk.surfaces.terminal.snooze import SPANS, end_of
 from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.view import Line, Picture, Size, line, wrap
 
-AROUND = 9  # rows of a page around what is read or listed
+AROUND = 9  # rows of a page around what is listed before it is sent
+AROUND_READING = 5  # and around what is read
 
 Mode: TypeAlias = Literal["list", "ask", "read", "recommended", "decline", "snooze", "help"]
 
@@ -180,7 +181,7 @@ class Inbox(Struct, frozen=True):
 
     def resized(self, size: Size) -> Inbox:
         inbox = replace(self, size=size, dialog=self.dialog.resized(size) if self.dialog else None)
-        height = max(size.lines - AROUND, 1)
+        height = max(size.lines - (AROUND if self.mode == "recommended" else AROUND_READING), 1)
         return replace(inbox, passage=inbox.passage.resized(inbox.passage_rows(), height, size.columns))
 
     def passage_rows(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Literal, TypeAlias
 
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from askdesk.surfaces.terminal.texts import say
 
 Tell: TypeAlias = Literal["bell", "note", "none"]
 _SETTLED_PAGE = 100
+_TOLD_EVERY = 25  # replies of many
 
 
 class InboxApp(DialogApp[Inbox]):
@@ -173,7 +174,7 @@ class InboxApp(DialogApp[Inbox]):
         """Send replies, each for itself: one that comes too late does not hold up the others."""
         asks = {ask.id for ask, _ in replies}
         try:
-            said = [await self._sent(ask, reply) for ask, reply in replies]
+            said = [await self._sent(*pair) async for pair in self._counted(replies)]
         except AskdeskError as error:
             self._sending -= asks
             await self._told_of(self._read_again())  # some may have been sent before it failed
@@ -183,13 +184,20 @@ class InboxApp(DialogApp[Inbox]):
             self._sending -= asks
         self._keeper = None
         sent = sum(mine for mine, _ in said)
-        words = say("inbox.sent", count=sent) if len(replies) > 1 else said[0][1]
+        words = _sent_words(sent, len(replies)) if len(replies) > 1 else said[0][1]
         was_open = self.dialog.dialog is not None
         entries = [await self._desk.get(ask_id) for ask_id in asks]
         self._go(self.dialog.settled_here(sent, words).entered(entries))
         if was_open and self.dialog.focused:
             await self._open(self.dialog.focused.ask)
             self._go(self.dialog.told(words))
+
+    async def _counted(self, replies: tuple[tuple[Ask, Reply], ...]) -> AsyncIterator[tuple[Ask, Reply]]:
+        """The replies one by one; of many, the person sees how far it is."""
+        for number, pair in enumerate(replies, 1):
+            if number % _TOLD_EVERY == 0:
+                self._go(self.dialog.told(say("inbox.sending", number=number, count=len(replies))))
+            yield pair
 
     async def _sent(self, ask: Ask, reply: Reply) -> tuple[bool, Shown]:
         """Whether it was ours that settled the ask, and what to say of it."""
@@ -229,6 +237,10 @@ class InboxApp(DialogApp[Inbox]):
             keeper.note(draft_of(written))
             await keeper.done()
             self._go(self.dialog)
+
+
+def _sent_words(sent: int, of: int) -> Shown:
+    return say("inbox.sent", count=sent) if sent == of else say("inbox.sent_late", count=sent, late=of - sent)
 
 
 async def show_inbox(desk: Desk, by: str, *, tell: Tell = "bell") -> Inbox:

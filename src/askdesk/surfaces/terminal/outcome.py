@@ -100,6 +100,11 @@ def number_words(question: Question) -> Shown:
     return say("number.any")
 
 
+def flaw_words(question: Question, own: str) -> Shown:
+    """Why a number does not fit, in the person's language."""
+    return say("number.flaw", own=shown(own), which=number_words(question))
+
+
 def label_words(option: Option) -> Shown:
     """A label without the agent's recommendation, which is said apart as the agent's."""
     label = option.label.rstrip()

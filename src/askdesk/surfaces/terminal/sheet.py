@@ -12,6 +12,7 @@ from askdesk.core.model import Ask, Option, Question, Reply
 from askdesk.core.text import Shown, is_blank, shown, width
 from askdesk.surfaces.terminal.field import Edit, Field
 from askdesk.surfaces.terminal.form import Form, Given
+from askdesk.surfaces.terminal.outcome import flaw_words
 from askdesk.surfaces.terminal.preview import preview_lines, preview_width
 from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.view import Picture, Size
@@ -293,8 +294,8 @@ class Sheet(Struct, frozen=True):
         if is_blank(self.field.text):
             return self.told(say("sheet.type_first"))
         sheet = replace(self, form=self.form.own(self.field.text))
-        if flaw := sheet.form.here.flaw(self.question):
-            return sheet.told(shown(flaw))
+        if sheet.form.here.flaw(self.question):
+            return sheet.told(flaw_words(self.question, self.field.text))
         return sheet._moved(1) if self.question.multi_select else sheet._on()
 
     def _on(self) -> Sheet | Reply:

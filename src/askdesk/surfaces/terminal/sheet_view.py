@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from askdesk.core.limits import shown_header
-from askdesk.core.model import Asker, Option
+from askdesk.core.model import Asker, Option, Question
 from askdesk.core.text import Shown, is_blank, shown
-from askdesk.surfaces.terminal.outcome import answer_words, label_words, number_words
+from askdesk.surfaces.terminal.outcome import answer_words, flaw_words, label_words, number_words
 from askdesk.surfaces.terminal.page import MARGIN, Row, agent_rows, choice, foot, page
 from askdesk.surfaces.terminal.preview import preview_lines
 from askdesk.surfaces.terminal.sheet import LEAVING, Sheet
@@ -143,7 +143,7 @@ def _option(sheet: Sheet, number: int, option: Option, columns: int) -> list[Row
     focused = sheet.row == row and sheet.mode == "list"
     before = (Span(Shown("❯ " if focused else "  "), "focus"), Span(Shown(f"{number + 1}. ")), _mark(sheet, on))
     label = Span(label_words(option), "focus" if focused else "chosen" if on else "")
-    claim = (Shown(" "), Span(say("option.recommended"), "good")) if option.recommended else ()
+    claim = (Shown(" "), Span(Shown(f"({say('option.claim')})"), "good")) if option.recommended else ()
     indent = (Span(Shown(" " * cells(before))), MARGIN)
     rows = wrap(line(*before, label, *claim), columns, indent)
     rows += (
@@ -164,8 +164,9 @@ def _own(sheet: Sheet, columns: int) -> list[Row]:
     else:
         before = (pointer,)
     rows = field_rows(sheet, "own", before, given.own, _own_hint(sheet), focused, columns)
-    if flaw := given.flaw(question):
-        rows += [Row(row, "own") for row in wrap(line(Span(Shown("  ")), Span(shown(flaw), "error")), columns)]
+    if given.flaw(question):
+        flaw = line(Shown("  "), Span(flaw_words(question, given.own), "error"))
+        rows += [Row(row, "own") for row in wrap(flaw, columns)]
     return rows
 
 
@@ -252,7 +253,7 @@ def _review(sheet: Sheet) -> list[Row]:
     form = sheet.form
     rows = [Row(line(Span(say("review.title"), "bold"))), Row(EMPTY)]
     for number, question in enumerate(form.questions):
-        rows += _reviewed(sheet, number, question.text)
+        rows += _reviewed(sheet, number, question)
     rows.append(Row(EMPTY))
     if form.blanks:
         words = say("review.blanks", count=len(form.blanks), of=len(form.questions))
@@ -263,15 +264,15 @@ def _review(sheet: Sheet) -> list[Row]:
     return rows
 
 
-def _reviewed(sheet: Sheet, number: int, text: str) -> list[Row]:
+def _reviewed(sheet: Sheet, number: int, question: Question) -> list[Row]:
     row, columns = f"question:{number}", sheet.size.columns
-    answer, flaw = sheet.form.answers[number], sheet.form.flaws[number]
+    answer, given = sheet.form.answers[number], sheet.form.given[number]
     mark = Span(Shown("✔ " if answer else "○ "), "good" if answer else "warning")
-    words = Span(shown(text), "focus" if sheet.row == row else "")
+    words = Span(shown(question.text), "focus" if sheet.row == row else "")
     asked = line(Span(Shown("❯ " if sheet.row == row else "  "), "focus"), Shown(f"{number + 1}. "), mark, words)
     indent = (Span(Shown("       ")),)
-    if flaw:
-        said = line(*indent, Span(shown(flaw), "error"))
+    if given.flaw(question):
+        said = line(*indent, Span(flaw_words(question, given.own), "error"))
     else:
         said = line(*indent, Span(answer_words(answer), "chosen" if answer else "warning"))
     rows = [*wrap(asked, columns, (*indent, MARGIN)), *wrap(said, columns, (*indent, MARGIN))]
