@@ -202,7 +202,14 @@ async def settled_on(
         raise Unreachable(ask.id, where)
     submission = submission or new_id()
     settlement = await attend_one(
-        desk, ask, surface.present, by=by, surface=surface.name, lost=surface.lost, submission=submission
+        desk,
+        ask,
+        surface.present,
+        by=by,
+        surface=surface.name,
+        lost=surface.lost,
+        sent=surface.sent,
+        submission=submission,
     )
     if settlement is None:
         raise Unreachable(ask.id, "the person left, or the input ended")

@@ -12,9 +12,12 @@ from askdesk.core.model import Ask, Reply, Settlement
 
 Present: TypeAlias = Callable[[Ask], Awaitable[Reply | None]]
 Lost: TypeAlias = Callable[[Ask, Settlement], None]
+Sent: TypeAlias = Callable[[Ask, Settlement], None]
 
 
-async def attend(desk: Desk, present: Present, *, by: str, surface: str, lost: Lost | None = None) -> None:
+async def attend(
+    desk: Desk, present: Present, *, by: str, surface: str, lost: Lost | None = None, sent: Sent | None = None
+) -> None:
     """Show every open ask to one person, one at a time and oldest first, until cancelled.
 
     When somebody else settles the ask, `lost` is told how and `present` is cancelled; when that returns None, the ask
@@ -27,7 +30,7 @@ async def attend(desk: Desk, present: Present, *, by: str, surface: str, lost: L
             if ask is None:
                 await anext(hints)
                 continue
-            if await attend_one(desk, ask, present, by=by, surface=surface, lost=lost) is None:
+            if await attend_one(desk, ask, present, by=by, surface=surface, lost=lost, sent=sent) is None:
                 passed.add(ask.id)
 
 
@@ -39,9 +42,12 @@ async def attend_one(
     by: str,
     surface: str,
     lost: Lost | None = None,
+    sent: Sent | None = None,
     submission: str | None = None,
 ) -> Settlement | None:
     """Show one ask and return how it ended, here or elsewhere; None when the person left it open.
+
+    `lost` is told when somebody else was first, `sent` when the reply made here settled it.
 
     Whoever must know whether it ended here gives a submission of their own and looks for it in the settlement.
     """
@@ -52,7 +58,7 @@ async def attend_one(
         if presenting.done():
             if (reply := presenting.result()) is None:
                 return None
-            return await _submit(desk, ask, reply, by, surface, lost, submission or new_id())
+            return await _submit(desk, ask, reply, by, surface, lost, sent, submission or new_id())
         settlement = waiting.result()
         if settlement and lost:
             lost(ask, settlement)  # while it is still shown, so that it can say who was first before it goes
@@ -62,15 +68,25 @@ async def attend_one(
 
 
 async def _submit(
-    desk: Desk, ask: Ask, reply: Reply, by: str, surface: str, lost: Lost | None, submission: str
+    desk: Desk,
+    ask: Ask,
+    reply: Reply,
+    by: str,
+    surface: str,
+    lost: Lost | None,
+    sent: Sent | None,
+    submission: str,
 ) -> Settlement:
     digest = ask.permission.digest if ask.permission else None
     try:
-        return await desk.settle(ask.id, reply, by=by, surface=surface, submission=submission, digest=digest)
+        settlement = await desk.settle(ask.id, reply, by=by, surface=surface, submission=submission, digest=digest)
     except AlreadySettled as error:
         if lost:
             lost(ask, error.settlement)
         return error.settlement
+    if sent:
+        sent(ask, settlement)
+    return settlement
 
 
 async def _next_open(desk: Desk, passed: set[str]) -> Ask | None:

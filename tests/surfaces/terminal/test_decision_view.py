@@ -146,7 +146,7 @@ def test_of_a_long_call_head_and_tail_are_shown_and_the_hidden_lines_are_counted
         "",
         "Bash command · Bash",
         *(f"│ echo {number}" for number in range(gap - 3)),
-        f"··· {hidden} lines hidden v views them all {hidden} lines not seen yet",
+        f"··· {hidden} lines hidden: press v to read them",
         "│ echo 98",
         "│ echo 99",
         "folder: /srv/app",
@@ -170,7 +170,7 @@ def test_in_40_columns_too_the_hidden_lines_are_counted() -> None:
     decision = start(LONG, Size(40, 24))
 
     assert [row for row in rows(decision) if row.startswith("···")] == [
-        f"··· {decision.passage.unseen} lines hidden v views them all {decision.passage.unseen}…"
+        f"··· {decision.passage.unseen} lines hidden: press v to read th…"
     ]
 
 
@@ -189,7 +189,7 @@ def test_once_all_of_it_was_seen_the_picture_says_so_and_nothing_is_dim() -> Non
         decision = pressed(decision, "pagedown")
     drawn = picture(pressed(decision, "escape"))
 
-    assert [row[-36:] for row in texts(drawn) if row.startswith("···")] == [" v views them all all of it was seen"]
+    assert [row[-25:] for row in texts(drawn) if row.startswith("···")] == ["lines hidden, all of them read"[-25:]]
     assert not {"1. Allow this call, once", "2. Allow it with changes…"} & set(spans(drawn, "dim"))
 
 
@@ -305,7 +305,7 @@ def test_the_suggestions_are_ticked_with_their_scope_spelled_out() -> None:
         "  Allow this call, and remember what is ticked (1)",
         "  Go back",
         "",
-        "↑↓ move  Space choose  Enter take it  Esc back",
+        "↑↓ move  Space on/off  Enter take it  Esc back",
     ]
     assert clicks(drawn) == {"row:rule:0": [4], "row:rule:1": [5, 6, 7], "row:remember": [9], "row:back": [10]}
 

@@ -75,7 +75,7 @@ def test_own_words_stay_when_an_option_is_chosen_instead_and_count_when_used_aga
 
     assert (typed.here, typed.answers) == (Given((), "MariaDB", True), (Answer(other="MariaDB"),))
     assert (picked.here, picked.answers) == (Given((1,), "MariaDB", False), (Answer(["Postgres"]),))
-    assert picked.use_own(True).answers == (Answer(other="MariaDB"),)
+    assert picked.own(picked.here.own).answers == (Answer(other="MariaDB"),)
 
 
 def test_one_option_takes_the_place_of_another() -> None:
@@ -88,7 +88,6 @@ def test_where_several_may_be_chosen_options_turn_on_and_off_beside_own_words() 
     assert form.here == Given((0, 2), "audit", True)
     assert form.answers == (Answer(["Sign-in", "Metrics"], "audit", multi_select=True),)
     assert form.pick(0).pick(2).answers == (Answer(other="audit", multi_select=True),)
-    assert form.use_own(False).answers == (Answer(["Sign-in", "Metrics"], multi_select=True),)
     assert form.own(" ").here == Given((0, 2), " ", False)
 
 
@@ -130,10 +129,10 @@ def test_only_a_number_can_be_wrong() -> None:
     assert Form.start((name, DATABASE)).own("many").go(1).own("6").flaws == (None, None)
 
 
-def test_a_number_that_does_not_fit_is_a_blank_that_cannot_be_sent() -> None:
+def test_a_number_that_does_not_fit_is_no_blank_and_cannot_be_sent() -> None:
     form = Form.start((DATABASE, COUNT)).fill(SQLITE).own("6")
 
-    assert (form.answers, form.blanks, form.is_touched) == ((SQLITE, None), (1,), True)
+    assert (form.answers, form.blanks, form.is_touched) == ((SQLITE, None), (), True)
     with pytest.raises(InvalidReply, match=r"^2: takes a number up to 5, got 6$"):
         form.reply()
     assert form.decline("talk") == Declined("talk", (SQLITE, None))
@@ -141,7 +140,7 @@ def test_a_number_that_does_not_fit_is_a_blank_that_cannot_be_sent() -> None:
 
 
 def test_a_number_that_does_not_count_is_not_looked_at() -> None:
-    assert Form.start((COUNT,)).own("many").use_own(False).flaws == (None,)
+    assert Form((COUNT,), (Given((), "many", False),)).flaws == (None,)
 
 
 def test_once_reviewed_every_change_leads_back_to_the_review() -> None:

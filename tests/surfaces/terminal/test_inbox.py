@@ -425,7 +425,7 @@ def test_help_is_left_with_any_key() -> None:
 
 
 def test_what_was_sent_here_is_counted_and_said() -> None:
-    after = going_on(inbox(ONE, TWO), "a").settled_here(2, Shown("2 sent."))
+    after = going_on(inbox(ONE, TWO), "a").settled_here(2, Shown("2 sent."), set())
 
     assert (after.sent, after.said, after.marked, after.mode) == (2, "2 sent.", frozenset(), "list")
 
@@ -509,7 +509,9 @@ def stepped(here: Inbox, key: str) -> Inbox:
             assert key == "enter" or key.startswith("row:") or (here.mode == "ask" and key in "125")
             assert replies
             assert_fitting(replies)
-            return here.settled_here(len(replies), Shown("sent")).entered([settled(Entry(ask)) for ask, _ in replies])
+            return here.settled_here(len(replies), Shown("sent"), {ask.id for ask, _ in replies}).entered(
+                [settled(Entry(ask)) for ask, _ in replies]
+            )
         case Open(ask):
             return opened(here, Entry(ask))
         case Read(entry):

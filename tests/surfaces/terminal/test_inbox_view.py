@@ -213,9 +213,9 @@ def test_declining_says_what_is_declined_and_takes_a_reason() -> None:
     assert rows(start) == [
         "Decline 3 (permissions are denied)",
         "",
-        "  Bash",
-        "  Which database?",
-        "  Which database?",
+        "  tester: permission: Bash rm -r build ls",
+        "  builder: Which database?",
+        "  builder: Which database?",
         "❯  Why? The agents read this; it may stay empty.",
         "",
         "Enter decline  Esc back",

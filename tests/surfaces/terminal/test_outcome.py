@@ -78,8 +78,8 @@ def test_a_form_leaves_one_line_behind(ask: Ask, reply: Reply, line: str) -> Non
 
 
 def test_what_is_left_open_says_how_to_come_back() -> None:
-    assert left_line(LONE) == "○ Left open, draft kept: Which database? (askdesk answer 3f6b2c1d)"
-    assert left_line(CALL) == "○ Left open, draft kept: Bash (askdesk answer 3f6b2c1d)"
+    assert left_line(LONE, drafted=True) == "○ Left open, draft kept: Which database? (askdesk answer 3f6b2c1d)"
+    assert left_line(CALL, drafted=False) == "○ Left open: Bash (askdesk answer 3f6b2c1d)"
 
 
 def test_an_ask_is_about_its_first_question_or_its_tool() -> None:

@@ -254,7 +254,7 @@ async def test_recommendations_are_listed_and_only_the_word_yes_sends_them(desk:
 
     assert inbox.sent == 1
     assert [await outcome(desk, ask) for ask in asks] == [Answered([Answer(["SQLite (Recommended)"])]), None, None]
-    listed = "  Which database? → SQLite (Recommended)\n"
+    listed = "  agent: Which database? → SQLite (Recommended)\n"
     question = say("plain_inbox.confirm", count=1)
     nothing = f"{listed}{question}\n{say('plain_inbox.not_sent')}\n{PROMPT}\n"
     sent = f"{listed}{question}\n✔ Which database? → SQLite (Recommended)\n{PROMPT}\n"

@@ -241,10 +241,10 @@ async def test_once_the_time_is_over_and_the_keyboard_was_quiet_keys_count(secon
     async with running(app) as pilot:
         seconds.now += 0.39
         await types(pilot, "y")
-        seconds.now += 0.14
+        seconds.now += 0.39
         await types(pilot, "y")
         assert told(app) == thrown_away(2)
-        seconds.now += 0.16
+        seconds.now += 0.41
         await types(pilot, "y")
         assert isinstance(app.dialog, Decision)
         assert (app.dialog.row, told(app)) == ("allow", "")
@@ -528,3 +528,16 @@ async def test_letters_and_keys_reach_the_dialog_under_the_names_it_knows(monkey
         await types(pilot, *keys)
 
     assert pressed == list(keys)
+
+
+async def test_a_sentence_that_was_meant_for_somebody_else_allows_nothing(seconds: Seconds) -> None:
+    app = app_for(LS, guard=GUARD, clock=seconds)
+    async with running(app) as pilot:
+        seconds.now += 0.4
+        for key in (*"let me try", "enter"):
+            await types(pilot, "space" if key == " " else key)
+            seconds.now += 0.2
+
+    assert app.return_value is None
+    assert isinstance(app.dialog, Decision)
+    assert app.dialog.row == ""

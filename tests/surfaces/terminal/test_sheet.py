@@ -239,7 +239,7 @@ def test_a_flaw_is_a_blank_until_it_is_mended_and_cannot_be_sent() -> None:
     step = going_on(sheet(DATABASE, COUNT), "1", *"65", "tab")
 
     assert (step.form.in_review, step.form.answers) == (True, (POSTGRES, None))
-    assert going_on(step, "enter").said == "2: takes a number up to 64, got 65"
+    assert going_on(step, "enter").said == "“65” does not fit here. A number from 1 to 64."
     assert pressed(step, "shift+tab", "backspace", "enter", "enter") == Answered([POSTGRES, Answer(other="6")])
 
 
@@ -399,7 +399,8 @@ def test_esc_leaves_a_field_first_and_then_asks() -> None:
 
 def test_esc_leaves_the_field_of_a_text_too() -> None:
     assert row_after(NAME, *"own", "escape") == "next"
-    assert going_on(sheet(NAME), "escape").mode == "leave"
+    assert row_after(NAME, "escape") == "next"
+    assert going_on(sheet(NAME), "escape", "escape").mode == "leave"
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("enter",), ("row:stay",)])
@@ -721,7 +722,10 @@ def test_up_and_down_move_by_the_rows_as_they_are_drawn(question: Question, keys
 def test_bringing_back_does_not_say_that_one_starts_anew() -> None:
     step = going_on(sheet(DATABASE), "4", *"own", "ctrl+r")
 
-    assert (step.said, going_on(step, "ctrl+r").said) == ("Started anew.", "Brought back what stood here before.")
+    assert (step.said, going_on(step, "ctrl+r").said) == (
+        "Started anew. Ctrl+R brings back what stood here.",
+        "Brought back what stood here before.",
+    )
 
 
 def test_an_empty_message_declines_nothing() -> None:

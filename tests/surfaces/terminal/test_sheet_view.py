@@ -1,8 +1,10 @@
 """What a person sees of questions on a screen: whole pictures as text."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
+from msgspec.structs import replace
 from tests.surfaces.terminal.sheets import (
     COUNT,
     DATABASE,
@@ -10,6 +12,7 @@ from tests.surfaces.terminal.sheets import (
     NAME,
     PARTS,
     USUAL,
+    ask,
     going_on,
     keys_in,
     pressed,
@@ -61,7 +64,7 @@ builder asks in shop
   Send
   Chat about this instead
 
-Enter choose and send  Space choose  ↑↓ move  n note  Esc leave  ? all keys
+Enter choose and send  Space choose  Esc leave  ? all keys  ↑↓ move  n note
 """)
 
 
@@ -85,7 +88,7 @@ builder asks in shop
   Chat about this instead
 
 Enter choose and send  Space choose
-↑↓ move  n note  Esc leave  ? all keys
+Esc leave  ? all keys  ↑↓ move  n note
 """)
 
 
@@ -168,7 +171,8 @@ Several may be chosen.
   Next question
   Chat about this instead
 
-Space choose  ↑↓ move  Tab other questions  n note  Esc leave  ? all keys
+Space on/off  Ctrl+S go on  Esc leave  ? all keys  ↑↓ move  Tab other questions
+n note
 """)
 
 
@@ -211,8 +215,8 @@ builder asks in shop
   Send                           │
   Chat about this instead        │
 
-Enter choose and send  Space choose  ↑↓ move  PgUp/PgDn read on  n note
-Esc leave  ? all keys
+Enter choose and send  Space choose  Esc leave  ? all keys  ↑↓ move
+PgUp/PgDn read on  n note
 """)
 
 
@@ -237,7 +241,7 @@ builder asks in shop
   Chat about this instead
 
 Enter choose and send  Space choose
-↑↓ move  PgUp/PgDn read on  n note
+Esc leave  ? all keys  ↑↓ move
 """)
 
 
@@ -321,11 +325,11 @@ Your answers
   4. ✔ How many workers?
        "7"
 
-1 of 4 questions are blank. They are sent as blanks.
+Blank: 1 of 4. They are sent as blanks.
 ❯ Send, leaving 1 blank
   Chat about this instead
 
-Enter take it  ↑↓ move  Tab other questions  Esc leave
+Enter take it  Esc leave  ↑↓ move  Tab other questions
 """)
 
 
@@ -344,8 +348,8 @@ Your answers
 ❯ Send
   Chat about this instead
 
-Enter take it  ↑↓ move
-Tab other questions  Esc leave
+Enter take it  Esc leave  ↑↓ move
+Tab other questions
 """)
 
 
@@ -392,7 +396,9 @@ def test_the_help_names_the_keys() -> None:
 Keys
 
   ↑ ↓ move; Home and End go to the first and last row
-  Space chooses; Enter chooses and goes on, and sends a lone question
+  Space chooses; Enter chooses and goes on, and sends a lone question; where
+    several may be chosen, both turn on and off
+  Ctrl+S goes on, and sends a lone question and the review
   1 to 9 choose that option
   own words: type on their row; Ctrl+J or Shift+Enter makes a new line, Ctrl+Z
     takes a change back
@@ -401,6 +407,7 @@ Keys
   PgUp and PgDn read on in a preview or a long page; Ctrl+← → move it sideways
   c declines with a message and sends along what was chosen
   Ctrl+G opens your editor for what is being typed
+  Ctrl+R starts anew; once more, it brings everything back
   Esc leaves a field; once more, it asks whether to leave; Ctrl+C stops at once
   a click chooses, the wheel reads on
 Any key goes back.
@@ -425,8 +432,8 @@ Se pueden elegir varias.
   Revisar y enviar
   Mejor hablemos de esto
 
-Espacio elegir  ↑↓ mover  Tab otras preguntas  n nota  Esc salir
-? todas las teclas
+Espacio sí/no  Ctrl+S seguir  Esc salir  ? todas las teclas  ↑↓ mover
+Tab otras preguntas  n nota
 """)
 
 
@@ -441,7 +448,7 @@ def test_what_is_told_stands_above_the_keys() -> None:
     assert seen(sheet(DATABASE), "9").split("\n")[-3:] == [
         "",
         "There is no number 9 here.",
-        "Enter choose and send  Space choose  ↑↓ move  n note  Esc leave  ? all keys",
+        "Enter choose and send  Space choose  Esc leave  ? all keys  ↑↓ move  n note",
     ]
 
 
@@ -457,7 +464,7 @@ builder asks in shop
 ↓ 5 more lines
 
 Enter choose and send  Space choose
-↑↓ move  n note  Esc leave  ? all keys
+Esc leave  ? all keys  ↑↓ move  n note
 """)
 
 
@@ -525,9 +532,17 @@ def test_an_agents_text_cannot_pass_for_ours() -> None:
 def test_who_asks_stands_on_one_line() -> None:
     asker = Asker("sub\nagent", project="/home/ana/the shop/", parent="builder")
 
-    assert text_of(asker_line(asker, USUAL)) == "sub agent asks in the shop for builder"
-    assert text_of(asker_line(asker, Size(24, 24))) == "sub agent asks in the s…"
-    assert text_of(asker_line(Asker(), USUAL)) == "agent asks"
+    by = replace(ask(DATABASE), asker=asker)
+
+    assert text_of(asker_line(by, USUAL)) == "sub agent asks in the shop for builder"
+    assert text_of(asker_line(by, Size(24, 24))) == "sub agent asks in the s…"
+    assert text_of(asker_line(replace(by, asker=Asker()), USUAL)) == "agent asks"
+
+
+def test_a_deadline_stands_beside_who_asks() -> None:
+    by = replace(ask(DATABASE), deadline=datetime(2031, 5, 7, 14, 5).astimezone())
+
+    assert text_of(asker_line(by, USUAL)) == "builder asks until 2031-05-07 14:05 in shop"
 
 
 @pytest.mark.parametrize(

@@ -446,7 +446,7 @@ def test_a_long_call_is_allowed_only_after_all_of_it_was_seen() -> None:
             person.press("pagedown")
             person.settles()
         person.press("escape")
-        person.shows("all of it was seen", "Allow this call")
+        person.shows("all of them read", "Allow this call")
         assert outcome(ask) is None
         person.press("y", "enter")
         person.leaves()

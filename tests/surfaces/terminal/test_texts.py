@@ -101,7 +101,7 @@ FORMED: dict[str, set[str]] = {
         *("allow", "change", "always", "deny", *decision.WORDED, "run", "again", "back", "remember"),
         *(f"{row}_title" for row in decision.WORDED),
     },
-    "does.": {does for _, does in feet() if does} | {"send", "choose"},
+    "does.": {does for _, does in feet() if does} | {"send", "choose", "go_on", "just_send"},
     "ended.": {type(outcome).__name__.lower() for outcome in OUTCOMES},
     "help.": set(sheet_view._HELP),
     "inbox_help.": set(inbox_view._HELP),
@@ -138,7 +138,7 @@ def test_an_outcome_has_a_word_whatever_it_is() -> None:
 
 
 def test_values_go_into_their_places() -> None:
-    assert say("review.blanks", count=1, of=4) == "1 of 4 questions are blank. They are sent as blanks."
+    assert say("review.blanks", count=1, of=4) == "Blank: 1 of 4. They are sent as blanks."
 
 
 @pytest.mark.parametrize("value", ["{0.__class__}", "{value.__class__}", "{}", "{{", "}", "{missing}", "%s", "$x"])

@@ -14,7 +14,7 @@ def picture(decision: Decision) -> Picture:
     size = Size(decision.size.columns, max(decision.size.lines - 1, 1))
     if decision.mode == "view":
         return _viewed(decision, size)
-    head = [asker_line(decision.ask.asker, size), EMPTY]
+    head = [asker_line(decision.ask, size), EMPTY]
     return page(head, _body(decision), _foot(decision), size, decision.row, decision.look)
 
 
@@ -39,11 +39,11 @@ def _call(decision: Decision) -> list[Row]:
     rows, (before, after) = _read(decision), decision.ends
     if len(before) == len(rows):
         return rows
-    hidden = say("decision.hidden", count=len(rows) - len(before) - len(after))
-    left = decision.read.unseen
-    key = Span(Shown(f" {say('decision.view')} "), "key", "v")
-    state = Span(say("decision.to_read", count=left), "warning") if left else Span(say("decision.all_read"), "good")
-    gap = Row(line(Span(hidden, "warning"), key, state))
+    count = len(rows) - len(before) - len(after)
+    if decision.read.unseen:
+        gap = Row(line(Span(say("decision.hidden", count=count), "warning", "v")))
+    else:
+        gap = Row(line(Span(say("decision.hidden_read", count=count), "good", "v")))
     return [*(rows[number] for number in before), gap, *(rows[number] for number in after)]
 
 
@@ -98,7 +98,7 @@ def _viewed(decision: Decision, size: Size) -> Picture:
     read = decision.read
     place = say("decision.place", first=read.top + 1, last=read.bottom, count=read.rows)
     left = say("decision.to_read", count=read.unseen) if read.unseen else say("decision.all_read")
-    head = [asker_line(decision.ask.asker, size), line(Span(place, "title"))]
+    head = [asker_line(decision.ask, size), line(Span(place, "title"))]
     end = [EMPTY, line(Span(left, "warning" if read.unseen else "good")), *foot(Shown(""), _keys(decision), size)[1:2]]
     return page(head, _read(decision)[read.top : read.bottom], end, size, "", 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from secrets import token_hex
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,7 @@ from askdesk.surfaces.terminal.form import Form, Given
 
 log = logging.getLogger(__name__)
 
+_APART = "\t"  # between a person's name and what tells apart the windows in which they lost a race
 _PAUSE = 0.3  # seconds without a key before a draft is written
 
 
@@ -62,8 +64,8 @@ async def all_kept(shelf: Shelf, ask: Ask) -> tuple[tuple[str, Draft], ...]:
     """Whose drafts there are for an ask, by name."""
     prefix = name_of(ask.id, "")
     documents = await shelf.list(prefix)
-    read = ((document.name.removeprefix(prefix), _read(document.value, ask)) for document in documents)
-    return tuple((by, draft) for by, draft in read if draft)
+    read = ((document.name.removeprefix(prefix).split(_APART)[0], _read(document.value, ask)) for document in documents)
+    return tuple(dict.fromkeys((by, draft) for by, draft in read if draft))
 
 
 def _read(value: str, ask: Ask) -> Draft | None:
@@ -75,13 +77,15 @@ def _read(value: str, ask: Ask) -> Draft | None:
     return draft if draft.v == 1 and draft.fits(ask) else None
 
 
-async def keep(shelf: Shelf, ask: Ask, by: str, draft: Draft | None) -> None:
+async def keep(shelf: Shelf, ask: Ask, by: str, draft: Draft | None) -> bool:
     """Write a draft, or remove it where it is empty. A store that fails costs the draft, never the answer."""
     value = None if draft is None or draft.is_empty else msgspec.json.encode(draft).decode()
     try:
         await shelf.put(name_of(ask.id, by), value)
     except AskdeskError as error:
         log.warning("the draft could not be kept: %s", error)
+        return False
+    return True
 
 
 class Keeper:
@@ -94,8 +98,15 @@ class Keeper:
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[asyncio.Task[None]] = set()
 
+    @property
+    def has_kept(self) -> bool:
+        """Whether there is something on the shelf that would be a pity to lose."""
+        return not self._kept.is_empty
+
     def note(self, draft: Draft) -> None:
         """This is what there is now."""
+        if draft == self._latest:
+            return
         self._latest = draft
         if self._timer:
             self._timer.cancel()
@@ -107,9 +118,14 @@ class Keeper:
         task.add_done_callback(self._writing.discard)
 
     async def _write(self) -> None:
-        if self._latest is not None and self._latest != self._kept:
-            self._kept = self._latest
-            await keep(self._shelf, self._ask, self._by, self._latest)
+        latest = self._latest
+        if latest is not None and latest != self._kept and await keep(self._shelf, self._ask, self._by, latest):
+            self._kept = latest
+
+    async def keep_apart(self) -> None:
+        """Somebody else was first, perhaps the same person in another window: beside what they typed, not over it."""
+        if self._latest is not None and not self._latest.is_empty:
+            await keep(self._shelf, self._ask, f"{self._by}{_APART}{token_hex(4)}", self._latest)
 
     async def drop(self) -> None:
         """It was sent: there is no draft any more, and none on its way."""

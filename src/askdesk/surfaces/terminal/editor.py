@@ -20,7 +20,11 @@ _USUAL = ("nano", "vi", "vim", "emacs")
 def command() -> list[str] | None:
     """The editor as VISUAL or EDITOR names it, else a usual one."""
     for name in ("VISUAL", "EDITOR"):
-        if words := shlex.split(os.environ.get(name, "")):
+        try:
+            words = shlex.split(os.environ.get(name, ""))
+        except ValueError as error:  # a quote without its other half
+            raise InvalidReply(say("sheet.editor_failed", why=shown(f"{name}: {error}"))) from None
+        if words:
             return words
     found = next((path for name in _USUAL if (path := shutil.which(name))), None)
     return [found] if found else None
@@ -30,15 +34,15 @@ async def edited(edit: Edit) -> str:
     """The text as it comes back from the editor; InvalidReply, saying why, where it does not."""
     if not (editor := command()):
         raise InvalidReply(say("sheet.no_editor"))
-    with tempfile.TemporaryDirectory(prefix="askdesk-") as folder:
-        path = Path(folder) / f"text{edit.suffix}"
-        path.write_text(edit.text, "utf-8")
-        path.chmod(0o600)
-        await _run([*editor, str(path)])
-        try:
-            return path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidReply(say("sheet.editor_failed", why=shown(str(error)))) from None
+    try:
+        with tempfile.TemporaryDirectory(prefix="askdesk-") as folder:
+            path = Path(folder) / f"text{edit.suffix}"
+            path.write_text(edit.text, "utf-8")
+            path.chmod(0o600)
+            await _run([*editor, str(path)])
+            return path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise InvalidReply(say("sheet.editor_failed", why=shown(str(error.strerror or error)))) from None
 
 
 async def _run(words: list[str]) -> None:

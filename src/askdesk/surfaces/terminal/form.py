@@ -93,7 +93,8 @@ class Form(Struct, frozen=True):
 
     @property
     def blanks(self) -> tuple[int, ...]:
-        return tuple(number for number, answer in enumerate(self.answers) if answer is None)
+        pairs = zip(self.answers, self.flaws, strict=True)
+        return tuple(number for number, (answer, flaw) in enumerate(pairs) if answer is None and not flaw)
 
     @property
     def is_touched(self) -> bool:
@@ -124,10 +125,6 @@ class Form(Struct, frozen=True):
     def take(self) -> Form:
         """Answer as the agent suggests; own words stay, and do not count."""
         return self._put(replace(self.here, taken=True, owned=False))
-
-    def use_own(self, used: bool) -> Form:
-        """Let the own words count or not, without touching them."""
-        return self.own(self.here.own) if used else self._put(replace(self.here, owned=False))
 
     def note(self, words: str) -> Form:
         """Put a note to the question at hand, whatever was or will be chosen."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -181,7 +181,8 @@ class Inbox(Struct, frozen=True):
 
     def resized(self, size: Size) -> Inbox:
         inbox = replace(self, size=size, dialog=self.dialog.resized(size) if self.dialog else None)
-        height = max(size.lines - (AROUND if self.mode == "recommended" else AROUND_READING), 1)
+        around = AROUND_READING if self.mode != "recommended" else AROUND if size.columns >= 60 else AROUND + 2
+        height = max(size.lines - around, 1)
         return replace(inbox, passage=inbox.passage.resized(inbox.passage_rows(), height, size.columns))
 
     def passage_rows(self) -> int:
@@ -374,10 +375,12 @@ class Inbox(Struct, frozen=True):
         snoozes = others | {ask_id: wish.until for ask_id in wish.ids if wish.until}
         return replace(self, mode="list", snoozes=snoozes, marked=frozenset())._refocused(at)
 
-    def settled_here(self, count: int, said: Shown) -> Inbox:
-        """Replies were sent from here."""
-        settled = replace(self, mode="list", dialog=None, marked=frozenset(), field=Field())
-        return replace(settled, sent=self.sent + count, said=said)
+    def settled_here(self, count: int, said: Shown, asks: Set[str]) -> Inbox:
+        """Replies were sent from here; an ask that the person has gone on to stays open."""
+        inbox = replace(self, marked=frozenset(), field=Field(), sent=self.sent + count)
+        if self.dialog and self.dialog.ask.id not in asks:
+            return inbox.told(said)
+        return replace(inbox, mode="list", dialog=None, said=said)
 
 
 def _declined(ask: Ask, words: str) -> Reply:

@@ -152,8 +152,11 @@ class InboxApp(DialogApp[Inbox]):
                 self._do(self._open(ask))
             case Read(entry):
                 self._do(self._read(entry))
+            case Edit() if not self.away:
+                self.away = True
+                self._sendings.add(self._do(self._edit(step)))
             case Edit():
-                self._do(self._edit(step))
+                pass  # the editor is there already
             case _:
                 raise TypeError(f"an inbox does not end with {type(step).__name__}")
 
@@ -182,12 +185,14 @@ class InboxApp(DialogApp[Inbox]):
             return
         finally:
             self._sending -= asks
-        self._keeper = None
         sent = sum(mine for mine, _ in said)
         words = _sent_words(sent, len(replies)) if len(replies) > 1 else said[0][1]
-        was_open = self.dialog.dialog is not None
         entries = [await self._desk.get(ask_id) for ask_id in asks]
-        self._go(self.dialog.settled_here(sent, words).entered(entries))
+        shown_now = self.dialog.dialog
+        was_open = shown_now is not None and shown_now.ask.id in asks  # else the person has gone on to another
+        if was_open:
+            self._keeper = None
+        self._go(self.dialog.settled_here(sent, words, asks).entered(entries))
         if was_open and self.dialog.focused:
             await self._open(self.dialog.focused.ask)
             self._go(self.dialog.told(words))
@@ -221,8 +226,8 @@ class InboxApp(DialogApp[Inbox]):
         """The person's editor; meanwhile nothing is drawn. Closed elsewhere, what was written is kept as a draft."""
         dialog, keeper = self.dialog.dialog, self._keeper
         if dialog is None:
+            self.away = False
             return
-        self.away = True
         try:
             with self.suspend():
                 text = await edited(wish)

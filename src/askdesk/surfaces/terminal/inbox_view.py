@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from askdesk.core.model import Answered, Ask, Entry
+from askdesk.core.model import Ask, Entry
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces.terminal.inbox import Inbox
-from askdesk.surfaces.terminal.outcome import answer_words, ended_words, subject
+from askdesk.surfaces.terminal.outcome import ended_words, subject, until_words
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
 from askdesk.surfaces.terminal.proposal import proposal_rows
 from askdesk.surfaces.terminal.snooze import SPANS
@@ -95,6 +95,8 @@ def what(entry: Entry) -> Shown:
         words = say("inbox.more", what=subject(ask), count=more) if more else subject(ask)
     if entry.settlement:
         return say("inbox.ended", how=ended_words(entry.settlement), what=words)
+    if ask.deadline:
+        words = say("inbox.until", what=words, when=until_words(ask.deadline))
     return say("inbox.gone", what=words) if is_gone(ask.asker) else words
 
 
@@ -140,12 +142,8 @@ def _recommended(inbox: Inbox) -> Picture:
     return page(head, rows, [*end, *foot(said, keys, inbox.size)], inbox.size, "", 0)
 
 
-def answers_words(reply: Answered) -> Shown:
-    return Shown(" · ".join(answer_words(answer) for answer in reply.answers))
-
-
 def _declining(inbox: Inbox) -> Picture:
-    rows = [Row(line(Shown("  "), subject(ask))) for ask in inbox.targets]
+    rows = [Row(line(Span(Shown(f"  {shown(ask.asker.agent)}: "), "dim"), what(Entry(ask)))) for ask in inbox.targets]
     lines, (column, at) = inbox.field.lines(inbox.size.columns - 4, active=True)
     if not inbox.field.text:
         lines[0] = line(Span(Shown(" "), "cursor"), Span(say("inbox.decline_hint"), "dim"))

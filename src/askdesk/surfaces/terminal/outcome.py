@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import assert_never
 
 from askdesk.core.limits import shown_header
@@ -56,8 +57,8 @@ def settled_line(ask: Ask, reply: Reply) -> Shown:
             assert_never(reply)
 
 
-def left_line(ask: Ask) -> Shown:
-    return say("left.open", what=subject(ask), id=Shown(ask.id[:8]))
+def left_line(ask: Ask, *, drafted: bool) -> Shown:
+    return say("left.drafted" if drafted else "left.open", what=subject(ask), id=Shown(ask.id[:8]))
 
 
 def _plainly(key: str, ask: Ask) -> Shown:
@@ -98,6 +99,12 @@ def number_words(question: Question) -> Shown:
     if low or high:
         return say("number.from", low=low) if low else say("number.to", high=high)
     return say("number.any")
+
+
+def until_words(deadline: datetime) -> Shown:
+    """A deadline as the clock on the wall will show it."""
+    local = deadline.astimezone()
+    return Shown(f"{local:%H:%M}" if local.date() == datetime.now().astimezone().date() else f"{local:%Y-%m-%d %H:%M}")
 
 
 def flaw_words(question: Question, own: str) -> Shown:

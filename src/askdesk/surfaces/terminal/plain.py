@@ -9,8 +9,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, assert_never
 
+from msgspec.structs import replace
+
 from askdesk.core import strict
-from askdesk.core.errors import InvalidReply, named
+from askdesk.core.errors import InvalidReply
 from askdesk.core.limits import shown_header
 from askdesk.core.model import (
     Allowed,
@@ -36,9 +38,9 @@ from askdesk.surfaces.terminal.call import changed_lines
 from askdesk.surfaces.terminal.dialog import Dialog, edited, enter, how_to_answer, prompt
 from askdesk.surfaces.terminal.draft import Draft
 from askdesk.surfaces.terminal.editor import edited as typed_in_editor
-from askdesk.surfaces.terminal.exact import exactly
+from askdesk.surfaces.terminal.exact import exact_name, exactly
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.form import Form
+from askdesk.surfaces.terminal.form import Form, Given
 from askdesk.surfaces.terminal.lines import Lines
 from askdesk.surfaces.terminal.outcome import answer_words, ended_words, label_words
 from askdesk.surfaces.terminal.rule import rule_lines
@@ -56,13 +58,18 @@ class PlainSurface:
         self._lines = lines
         self._shelf = shelf
         self._by = by
+        self._before = Draft(v=1)  # what was kept of the ask at hand
+
+    def sent(self, ask: Ask, settlement: Settlement) -> None:
+        """The person has just read and typed it all: there is nothing to add."""
 
     async def present(self, ask: Ask) -> Reply | None:
         """A person's reply; None when the input ends or the person leaves, which is no answer."""
         self._lines.write(Shown(f"\n{asker_line(ask.asker)}"))
         before = await draft.kept(self._shelf, ask, self._by) if self._shelf else None
+        self._before = before or Draft(v=1)
         if ask.permission:
-            return await self._decide(ask, Verdict(ask.permission, before.input if before else ""))
+            return await self._decide(ask, _begun(ask.permission, self._before.input))
         form = Form.start(ask.questions)
         if before and before.given:
             form = Form(ask.questions, before.given).go(before.at)
@@ -81,12 +88,13 @@ class PlainSurface:
             if isinstance(step, Edit):
                 step = await self._own_words(dialog, step)
             if not isinstance(step, Dialog):
+                await self._keep_reply(ask, step)
                 return step
             if step.said:
                 self._lines.write(step.said)
             moved = step.form.at != dialog.form.at
             dialog = step
-            await self._keep(ask, Draft(v=1, given=dialog.form.given, at=dialog.form.at))
+            await self._keep(ask, replace(self._before, given=dialog.form.given, at=dialog.form.at))
             if moved:
                 self._show(dialog)
         return None
@@ -105,6 +113,15 @@ class PlainSurface:
         except InvalidReply as error:
             self._lines.write(shown(str(error)))
             return None
+
+    async def _keep_reply(self, ask: Ask, reply: Reply | None) -> None:
+        """Until it is settled, what was said is a draft: the store may fail, or somebody may be quicker."""
+        if isinstance(reply, Answered):
+            pairs = zip(ask.questions, reply.answers, strict=True)
+            given = tuple(Given.of(question, answer, Given()) if answer else Given() for question, answer in pairs)
+            await self._keep(ask, replace(self._before, given=given))
+        elif isinstance(reply, Declined):
+            await self._keep(ask, replace(self._before, message=reply.message))
 
     async def _keep(self, ask: Ask, kept: Draft) -> None:
         if self._shelf:
@@ -146,7 +163,7 @@ class PlainSurface:
                 self._write(_instead(step))
                 self._lines.forget()
             verdict = step
-            await self._keep(ask, Draft(v=1, input=verdict.input))
+            await self._keep(ask, replace(self._before, input=verdict.input))
         return None
 
     async def _changed(self, verdict: Verdict, wish: Edit) -> Verdict:
@@ -155,6 +172,15 @@ class PlainSurface:
             return verdict if text is None else changed(verdict, text)
         except InvalidReply as error:
             return Verdict(verdict.permission, verdict.input, say("plain.cannot", why=shown(str(error))))
+
+
+def _begun(permission: Permission, before: str) -> Verdict:
+    """A call with the change that was begun before, as far as that is one."""
+    verdict = Verdict(permission)
+    try:
+        return changed(verdict, before) if before else verdict
+    except InvalidReply:  # half typed
+        return verdict
 
 
 def _instead(verdict: Verdict) -> Iterable[Shown]:
@@ -240,10 +266,10 @@ def _changed_lines(allowed: Allowed) -> Iterable[Shown]:
 def _input_lines(value: dict[str, Any]) -> Iterable[Shown]:
     for name, item in value.items():
         if isinstance(item, str) and "\n" in item:
-            yield Shown(f"    {named(name)}:")
+            yield Shown(f"    {exact_name(name)}:")
             yield from (Shown(f"      | {_exactly(line)}") for line in item.split("\n"))
         else:
-            yield Shown(f"    {named(name)}: {_exactly(item)}")
+            yield Shown(f"    {exact_name(name)}: {_exactly(item)}")
 
 
 def _exactly(item: object) -> Shown:

@@ -12,13 +12,15 @@ from askdesk.core.surface import attend_one
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces.terminal import draft, snooze
 from askdesk.surfaces.terminal.dialog import KEYS
-from askdesk.surfaces.terminal.inbox_view import answers_words, what
+from askdesk.surfaces.terminal.inbox_view import what
 from askdesk.surfaces.terminal.lines import Lines
-from askdesk.surfaces.terminal.outcome import ended_words, settled_line, subject
+from askdesk.surfaces.terminal.outcome import ended_words, settled_line
 from askdesk.surfaces.terminal.plain import PlainSurface, entry_lines
+from askdesk.surfaces.terminal.proposal import proposal_lines
 from askdesk.surfaces.terminal.recommended import recommended
 from askdesk.surfaces.terminal.table import age
 from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.terminal.view import text_of
 
 _SETTLED = 20
 _COMMAND = re.compile(r"(open|decline|snooze|show)?\s*(\d{1,4})(?:\s+(.*))?", re.ASCII)
@@ -156,7 +158,7 @@ class PlainInbox:
         if not proposals:
             self._lines.write(say("inbox.none_recommended"))
             return
-        self._write(Shown(f"  {subject(ask)} → {answers_words(reply)}") for ask, reply in proposals)
+        self._write(Shown(f"  {text_of(spans)}") for spans in proposal_lines(proposals))
         self._lines.forget()
         if (await self._lines.read(say("plain_inbox.confirm", count=len(proposals))) or "").strip().lower() != "yes":
             self._lines.write(say("plain_inbox.not_sent"))

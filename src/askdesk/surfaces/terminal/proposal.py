@@ -23,10 +23,10 @@ def proposals(asks: Iterable[Ask]) -> tuple[Proposal, ...]:
 
 def proposal_rows(proposed: Iterable[Proposal], columns: int) -> list[Line]:
     """Every question of every ask with its answer, in rows that leave nothing out."""
-    return [row for spans in _lines(proposed) for row in wrap(spans, columns, (Span(Shown("  ")), MARGIN))]
+    return [row for spans in proposal_lines(proposed) for row in wrap(spans, columns, (Span(Shown("  ")), MARGIN))]
 
 
-def _lines(proposed: Iterable[Proposal]) -> Iterable[Line]:
+def proposal_lines(proposed: Iterable[Proposal]) -> Iterable[Line]:
     for ask, reply in proposed:
         agent = Span(Shown(f"{shown(ask.asker.agent)}: "), "dim")
         if reply is None:

@@ -62,6 +62,7 @@ STYLES: dict[Style, RichStyle] = {
 
 
 _LONGEST_PAINT = 0.5  # seconds
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)
 
 
 class Guard(Struct, frozen=True):
@@ -185,6 +186,7 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         self._over: Shown | None = None  # how somebody else ended it
         self._opens_at: float | None = None  # when keys begin to count; None until something was painted
         self._on_screen: Picture | None = None
+        self._handlers: dict[signal.Signals, Any] = {}
         self._thrown_away = 0
         self._spoken = Shown("")
         self._pressed_last = "", 0.0, ""  # which key, when, and on which page
@@ -201,6 +203,7 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
     def _listen(self) -> None:
         """Take signals that Textual leaves alone, or answers by clearing what others wrote."""
         loop = asyncio.get_running_loop()
+        self._handlers = {number: signal.getsignal(number) for number in _SIGNALS}
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._end, Interrupted(number))
         if self.is_inline:
@@ -209,14 +212,16 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
     def on_unmount(self) -> None:
         if not self.is_headless:
             loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
+            for number, handler in self._handlers.items():
                 loop.remove_signal_handler(number)
+                signal.signal(number, handler)  # a script may have had its own
 
     def _terminal_resized(self) -> None:
-        """Wipe the form alone, from its first line down, before it is drawn in the new size."""
+        """Wipe the form alone, line by line: cleared at once, it would go into the scrollback of some terminals."""
         up = f"\x1b[{y}A" if (y := self.cursor_position.y) else ""
+        wiped = "\x1b[2K\x1b[B" * len(self.picture.lines)
         if sys.__stderr__:
-            sys.__stderr__.write(f"\x1b7{up}\r\x1b[J\x1b8")
+            sys.__stderr__.write(f"\x1b7{up}\r{wiped}\x1b8")
             sys.__stderr__.flush()
         size = TextualSize(*os.get_terminal_size(0))
         self.post_message(events.Resize(size, size))
@@ -253,7 +258,10 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
             if key == "escape":
                 self._end(None)
         else:
-            self._step(self.dialog.press(key))
+            before = self.dialog
+            self._step(before.press(key))
+            if len(key) == 1 and self.dialog == before.told(Shown("")):
+                self._opens_at = self._clock() + self._guard.seconds  # it means nothing here: typed for something else
 
     def paste(self, words: str) -> None:
         if self._over is not None or self.ended:
@@ -275,7 +283,7 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         if self._opens_at is None:
             return True
         if now < self._opens_at:
-            self._opens_at = max(self._opens_at, now + self._guard.quiet)
+            self._opens_at = now + self._guard.seconds  # whoever is typing on has not read this yet
             return True
         return False
 

@@ -112,6 +112,8 @@ class Sheet(Struct, frozen=True):
             return self._arrive(self.form.go(int(key.removeprefix("tab:"))))
         if key == "ctrl+r":
             return self._anew()
+        if key == "ctrl+s" and self.mode in ("list", "note"):
+            return self._sent() if self.form.in_review else self._on()
         match self.mode:
             case "note" | "chat":
                 return self._typed(key)
@@ -256,7 +258,10 @@ class Sheet(Struct, frozen=True):
         return replace(self, scroll=(_within(down + step, rows - 1), _within(right, widest - self.preview_columns)))
 
     def _step(self, key: str) -> int:
-        page = max(self.size.lines // 3, 3)
+        stacked = self.has_previews and self.list_columns == self.size.columns
+        page = (
+            3 if stacked else max(self.size.lines // 3, 3)
+        )  # no more than can be seen, so that nothing is passed over
         return {"pageup": -page, "pagedown": page, "wheel:up": -3, "wheel:down": 3}.get(key, 0)
 
     def _looked_on(self, by: int) -> Sheet:
@@ -264,7 +269,7 @@ class Sheet(Struct, frozen=True):
         return replace(self, look=self.look + by)
 
     def _escaped(self) -> Sheet:
-        if self.row == "own" and (self.question.options or not is_blank(self.field.text)):
+        if self.row == "own":
             return self._focus("next")
         return replace(self, mode="leave", row="stay")
 
@@ -286,9 +291,16 @@ class Sheet(Struct, frozen=True):
             case "question":
                 return self._arrive(self.form.go(int(number)))
             case "send":
-                return self.form.reply()
+                return self._sent()
             case _:
                 return self._chatting()
+
+    def _sent(self) -> Sheet | Reply:
+        """Send everything; what does not fit is gone to and told instead."""
+        for number, (question, given) in enumerate(zip(self.form.questions, self.form.given, strict=True)):
+            if given.flaw(question):
+                return self._arrive(self.form.go(number)).told(flaw_words(question, given.own))
+        return self.form.reply()
 
     def _own_entered(self) -> Sheet | Reply:
         if is_blank(self.field.text):

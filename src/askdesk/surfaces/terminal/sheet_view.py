@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from askdesk.core.limits import shown_header
-from askdesk.core.model import Asker, Option, Question
+from askdesk.core.model import Ask, Option, Question
 from askdesk.core.text import Shown, is_blank, shown
-from askdesk.surfaces.terminal.outcome import answer_words, flaw_words, label_words, number_words
+from askdesk.surfaces.terminal.outcome import answer_words, flaw_words, label_words, number_words, until_words
 from askdesk.surfaces.terminal.page import MARGIN, Row, agent_rows, choice, foot, page
 from askdesk.surfaces.terminal.preview import preview_lines
 from askdesk.surfaces.terminal.sheet import LEAVING, Sheet
@@ -34,7 +34,7 @@ def picture(sheet: Sheet) -> Picture:
     if sheet.mode == "help":
         back = [line(Span(say("help.back"), "dim"))]
         return page([], _help(sheet), back, _inner(sheet.size), "", sheet.look)
-    head = [asker_line(sheet.ask.asker, sheet.size), *_tabs(sheet), EMPTY]
+    head = [asker_line(sheet.ask, sheet.size), *_tabs(sheet), EMPTY]
     return page(head, _body(sheet), _foot(sheet), _inner(sheet.size), sheet.row, sheet.look)
 
 
@@ -43,12 +43,16 @@ def _inner(size: Size) -> Size:
     return Size(size.columns, max(size.lines - 1, 1))
 
 
-def asker_line(asker: Asker, size: Size) -> Line:
-    """Who asks, and about what: ours to say, with the agent's names marked as such."""
+def asker_line(ask: Ask, size: Size) -> Line:
+    """Who asks, about what, and how long it can be answered."""
+    asker = ask.asker
+    until = (Shown(" "), Span(say("asker.until", when=until_words(ask.deadline)), "warning")) if ask.deadline else ()
     project = shown(asker.project.rstrip("/").rsplit("/", 1)[-1])
     parent = (Shown(" "), Span(say("asker.parent", parent=shown(asker.parent)), "dim")) if asker.parent else ()
     where = (Shown(" "), Span(say("asker.project", project=project), "dim")) if project else ()
-    return cropped(line(Span(say("asker.asks", agent=shown(asker.agent)), "title"), *where, *parent), size.columns)
+    return cropped(
+        line(Span(say("asker.asks", agent=shown(asker.agent)), "title"), *until, *where, *parent), size.columns
+    )
 
 
 def _tabs(sheet: Sheet) -> list[Line]:
@@ -245,7 +249,7 @@ def _below(sheet: Sheet, above: int) -> list[Row]:
     preview = _preview(sheet, sheet.preview_columns, room)
     options = [number for number, row in enumerate(rows) if row.id.startswith("option")]
     at = options[-1] + 1
-    pane = [Row((MARGIN, *spans), sheet.row if sheet.row.startswith("option") else "") for spans in preview]
+    pane = [Row((MARGIN, *spans)) for spans in preview]
     return [*rows[:at], *pane, *rows[at:]]
 
 
@@ -321,26 +325,42 @@ def _keys(sheet: Sheet) -> list[tuple[str, str]]:
             pass
     on = [] if sheet.form.is_lone else [("tab", "switch")]
     if sheet.form.in_review:
-        return [("enter", "take"), ("updown", "move"), *on, ("escape", "leave")]
+        return [("enter", "take"), ("escape", "leave"), ("updown", "move"), *on]
     if sheet.row == "own":
         return [("enter", "use"), ("newline", "newline"), ("editor", "editor"), *on, ("escape", "leave_field")]
     if sheet.row in ("note", "next", "chat", "default"):
-        return [("enter", "take"), ("updown", "move"), *on, ("n", "note"), ("escape", "leave"), ("help", "help")]
-    take = [("space", "toggle")] if sheet.form.question.multi_select else [("enter", _enter(sheet)), ("space", "mark")]
+        return [("enter", "take"), ("escape", "leave"), ("help", "help"), ("updown", "move"), *on, ("n", "note")]
+    several = [("space", "toggle"), ("send", _enter(sheet) if sheet.form.is_lone else "go_on")]
+    take = several if sheet.form.question.multi_select else [("enter", _enter(sheet)), ("space", "mark")]
     read = [("page", "read")] if sheet.has_previews else []
-    return [*take, ("updown", "move"), *on, *read, ("n", "note"), ("escape", "leave"), ("help", "help")]
+    return [*take, ("escape", "leave"), ("help", "help"), ("updown", "move"), *on, *read, ("n", "note")]
 
 
 def _enter(sheet: Sheet) -> str:
+    if sheet.form.question.multi_select:
+        return "just_send"
     return "send" if sheet.form.is_lone else "choose"
 
 
 def _help(sheet: Sheet) -> list[Row]:
-    names = [name.removeprefix("help.") for name in _HELP]
     rows = [line(Span(say("help.title"), "title")), EMPTY]
-    for name in names:
+    for name in _HELP:
         rows += wrap(line(Shown("  "), say(f"help.{name}")), sheet.size.columns, (Span(Shown("    ")),))
     return [Row(row) for row in rows]
 
 
-_HELP = ("move", "choose", "digits", "own", "note", "tabs", "preview", "chat", "editor", "escape", "mouse")
+_HELP = (
+    "move",
+    "choose",
+    "send",
+    "digits",
+    "own",
+    "note",
+    "tabs",
+    "preview",
+    "chat",
+    "editor",
+    "anew",
+    "escape",
+    "mouse",
+)

@@ -51,20 +51,29 @@ class TerminalSurface:
 
         before = await draft.kept(self._shelf, ask, self._by)
         dialog = started(ask, terminal_size() or _USUAL, before)
+        self._closed = Shown("")
         keeper = Keeper(self._shelf, ask, self._by, before)
         try:
             end, dialog = await self._shown(dialog, keeper)
             while isinstance(end, Edit):
                 end, dialog = await self._shown(await _edited(dialog, end, keeper), keeper)
         except asyncio.CancelledError:
-            self._tell(self._closed)
+            if self._closed:
+                await asyncio.shield(keeper.keep_apart())
+                self._tell(self._closed)
             raise
         finally:
             await asyncio.shield(keeper.done())
         if isinstance(end, Interrupted):
             await _signalled(end.signal)
-        self._tell(left_line(ask) if end is None else settled_line(ask, end))
+        if end is None:
+            self._tell(left_line(ask, drafted=keeper.has_kept))
         return end
+
+    def sent(self, ask: Ask, settlement: Settlement) -> None:
+        """It is settled, by what was said here: the one line that the form leaves behind."""
+        if isinstance(settlement.outcome, Reply):
+            self._tell(settled_line(ask, settlement.outcome))
 
     def lost(self, ask: Ask, settlement: Settlement) -> None:
         """Somebody else was first: the form says so at once, and the line it leaves behind says it too."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from askdesk.surfaces.terminal.page import LEAST
 from askdesk.surfaces.terminal.view import Size
@@ -59,7 +61,8 @@ def on_terminal(*, drawing: bool = False) -> Iterator[None]:
             os.dup2(terminal, number)
         os.close(terminal)
         _write(_WRAP_OFF if drawing else b"")
-        yield
+        with _held_back_logs() if drawing else nullcontext():
+            yield
     finally:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -67,6 +70,24 @@ def on_terminal(*, drawing: bool = False) -> Iterator[None]:
         for number, descriptor in enumerate(before):
             os.dup2(descriptor, number)
             os.close(descriptor)
+
+
+@contextmanager
+def _held_back_logs() -> Iterator[None]:
+    """What is logged to the terminal comes after what is drawn there, not into it."""
+    ours = (sys.stderr, sys.__stderr__)
+    handlers = [h for h in logging.getLogger().handlers if isinstance(h, logging.StreamHandler) and h.stream in ours]
+    held = io.StringIO()
+    streams = [handler.stream for handler in handlers]
+    for handler in handlers:
+        handler.setStream(held)
+    try:
+        yield
+    finally:
+        for handler, stream in zip(handlers, streams, strict=True):
+            handler.setStream(stream)
+        if handlers:
+            streams[0].write(held.getvalue())
 
 
 def _write(sequence: bytes) -> None:

@@ -6,7 +6,7 @@ A span holds Shown text alone, so whatever reaches a screen went through shown()
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -110,12 +110,12 @@ def wrap(spans: Line, columns: int, margin: Line = EMPTY, *, exact: bool = False
     The blank at a break goes, unless all must be seen as it is. The time it takes grows with the line's length alone.
     """
     text = text_of(spans)
-    if cells(spans) <= columns:
+    if (_most_cells(text) if exact else cells(spans)) <= columns:
         return [spans]
     margin = margin if cells(margin) * 2 < columns else EMPTY
     rows: list[Line] = []
     row: list[Span] = []
-    ends = _ends(text, columns, columns - cells(margin), exact)
+    ends = _ends(text, columns, columns - (_most_cells(text_of(margin)) if exact else cells(margin)), exact)
     at, end = 0, next(ends)
     for span in spans:
         rest = span.text
@@ -140,7 +140,7 @@ def _stripped(row: list[Span]) -> Line:
 def _ends(text: Shown, first: int, further: int, exact: bool) -> Iterator[int]:
     """Where each row of a text ends: the first in so many columns, the further ones in so many others."""
     start, columns = 0, first
-    while (full := _full(text, start, columns)) < len(text):
+    while (full := _full(text, start, columns, _most_cells if exact else _cells)) < len(text):
         blank = text.rfind(" ", (start + full) // 2, full if exact else full + 1)
         start = blank + 1 if blank > start and not _ends_or_clings(text, blank + 1) else full
         yield start
@@ -148,13 +148,13 @@ def _ends(text: Shown, first: int, further: int, exact: bool) -> Iterator[int]:
     yield len(text)
 
 
-def _full(text: Shown, start: int, columns: int) -> int:
+def _full(text: Shown, start: int, columns: int, cells_of: Callable[[str], int]) -> int:
     """Where a row is full that begins at a start: it has one character at least, and parts none from what clings."""
     if text.isascii():
         return start + max(columns, 1)
     at, used = start, 0
-    while at < len(text) and (at == start or used + _cells(text[at]) <= columns):
-        used += _cells(text[at])
+    while at < len(text) and (at == start or used + cells_of(text[at]) <= columns):
+        used += cells_of(text[at])
         at += 1
     full = at
     while start < at < len(text) and clings(text, at):
@@ -165,6 +165,11 @@ def _full(text: Shown, start: int, columns: int) -> int:
 @lru_cache(maxsize=4096)
 def _cells(character: str) -> int:
     return width(Shown(character))
+
+
+def _most_cells(text: str) -> int:
+    """As many as any terminal takes for it: they disagree on all but ASCII, and a row that is cut hides what runs."""
+    return len(text) if text.isascii() else sum(1 if character.isascii() else 2 for character in text)
 
 
 def _ends_or_clings(text: str, at: int) -> bool:
