@@ -215,7 +215,7 @@ def test_declining_says_what_is_declined_and_takes_a_reason() -> None:
         "",
         "  tester: permission: Bash rm -r build ls",
         "  builder: Which database?",
-        "  builder: Which database?",
+        "  lone: Which database? (+1 more)",
         "❯  Why? The agents read this; it may stay empty.",
         "",
         "Enter decline  Esc back",
