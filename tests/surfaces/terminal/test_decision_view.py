@@ -92,7 +92,7 @@ def test_a_call_stands_above_every_way_to_decide_and_none_has_the_focus(columns:
         "  7. Deny it and give a new instruction…",
         "  8. Deny it and stop the agent…",
         "",
-        "↑↓ move  Enter decide  Esc leave",
+        "↑↓ move  Enter decide  Esc leave  ? all keys",
     ]
 
 
@@ -115,6 +115,7 @@ def test_in_40_columns_lines_go_on_behind_a_margin() -> None:
         "  7. Deny it and stop the agent…",
         "",
         "↑↓ move  Enter decide  Esc leave",
+        "? all keys",
     ]
 
 
@@ -159,7 +160,7 @@ def test_of_a_long_call_head_and_tail_are_shown_and_the_hidden_lines_are_counted
         "  6. Deny it and give a new instruction…",
         "  7. Deny it and stop the agent…",
         "",
-        "↑↓ move  Enter decide  v view all  Esc leave",
+        "↑↓ move  Enter decide  v view all  Esc leave  ? all keys",
     ]
     assert gap > 6
     assert clicks(drawn)["v"] == [gap]
@@ -179,7 +180,7 @@ def test_pressing_allow_too_early_says_how_much_is_left_to_read() -> None:
 
     assert rows(decision)[-2:] == [
         f"It can be allowed once all of it was seen: {decision.passage.unseen} lines to go. Press v.",
-        "↑↓ move  Enter decide  v view all  Esc leave",
+        "↑↓ move  Enter decide  v view all  Esc leave  ? all keys",
     ]
 
 

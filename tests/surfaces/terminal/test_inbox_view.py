@@ -127,7 +127,7 @@ def test_settled_asks_say_how_they_ended() -> None:
     assert rows(start)[:3] == ["askdesk  Open 3  Settled ", "", "Nothing has been settled yet."]
 
     drawn = picture(start.back([DONE]))
-    assert texts(drawn)[2] == "❯ ? 1m    builder       app             answered by ana on web: Which database?"
+    assert texts(drawn)[2] == "❯ ? 1m    builder       app             answered by ana on web: Which database?…"
     assert texts(drawn)[-1] == "Enter open  ? all keys  Tab settled or open  q leave"
     assert [(span.text, span.style, span.key) for span in drawn.lines[0]] == [
         ("askdesk ", "title", ""),

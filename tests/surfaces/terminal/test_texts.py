@@ -11,7 +11,7 @@ import pytest
 import askdesk
 from askdesk.core.model import Allowed, Answer, Answered, Declined, Denied, Expired, Outcome, Withdrawn
 from askdesk.core.text import Shown, shown
-from askdesk.surfaces.terminal import call, decision, inbox_view, rule, sheet, sheet_view
+from askdesk.surfaces.terminal import call, decision, decision_view, inbox_view, rule, sheet, sheet_view
 from askdesk.surfaces.terminal.outcome import outcome_word
 from askdesk.surfaces.terminal.snooze import SPANS
 from askdesk.surfaces.terminal.texts import ENGLISH, languages, say, speak, texts
@@ -103,6 +103,7 @@ FORMED: dict[str, set[str]] = {
     },
     "does.": {does for _, does in feet() if does} | {"send", "choose", "go_on", "just_send"},
     "ended.": {type(outcome).__name__.lower() for outcome in OUTCOMES},
+    "decision_help.": set(decision_view._HELP),
     "help.": set(sheet_view._HELP),
     "inbox_help.": set(inbox_view._HELP),
     "key.": {key for key, _ in feet()},

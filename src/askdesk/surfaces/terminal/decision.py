@@ -25,7 +25,7 @@ from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.verdict import another_way, same_json
 from askdesk.surfaces.terminal.view import Line, Picture, Size, Span, wrap
 
-Mode: TypeAlias = Literal["list", "view", "change", "changed", "always", "words", "leave"]
+Mode: TypeAlias = Literal["list", "view", "change", "changed", "always", "words", "leave", "help"]
 WORDED = ("message", "another", "redirect", "stop")  # denials that take words
 LEAVING = ("stay", "later")
 _SCROLLING = {"pageup": -1, "pagedown": 1, "wheel:up": -1, "wheel:down": 1}
@@ -194,6 +194,8 @@ class Decision(Struct, frozen=True):
         match self.mode:
             case "view":
                 return self._viewing(key)
+            case "help":
+                return replace(self, mode="list")
             case "change" | "words":
                 return self._typing(key)
             case _:
@@ -234,6 +236,8 @@ class Decision(Struct, frozen=True):
                 return replace(self, look=self.look + _SCROLLING[key] * max(self.size.lines // 3, 1))
             case "escape":
                 return self._escaped()
+            case "?" if self.mode == "list":
+                return replace(self, mode="help")
             case letter if letter in _LETTERS and _LETTERS[letter] in rows:
                 return replace(self, row=_LETTERS[letter])
             case digit if len(digit) == 1 and digit in "123456789" and int(digit) <= len(rows):

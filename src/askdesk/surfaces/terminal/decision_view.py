@@ -7,13 +7,15 @@ from askdesk.surfaces.terminal.decision import TICK, Decision
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
 from askdesk.surfaces.terminal.sheet_view import asker_line
 from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import EMPTY, Line, Picture, Size, Span, line, padded, styled
+from askdesk.surfaces.terminal.view import EMPTY, Line, Picture, Size, Span, line, padded, styled, wrap
 
 
 def picture(decision: Decision) -> Picture:
     size = Size(decision.size.columns, max(decision.size.lines - 1, 1))
     if decision.mode == "view":
         return _viewed(decision, size)
+    if decision.mode == "help":
+        return _help(size)
     head = [asker_line(decision.ask, size), EMPTY]
     return page(head, _body(decision), _foot(decision), size, decision.row, decision.look)
 
@@ -103,6 +105,15 @@ def _viewed(decision: Decision, size: Size) -> Picture:
     return page(head, _read(decision)[read.top : read.bottom], end, size, "", 0)
 
 
+_HELP = ("move", "decide", "letters", "read", "fields", "leave")
+
+
+def _help(size: Size) -> Picture:
+    rows = [row for name in _HELP for row in wrap(line(Shown("  "), say(f"decision_help.{name}")), size.columns)]
+    head = [line(Span(say("help.title"), "title")), EMPTY]
+    return page(head, [Row(row) for row in rows], [EMPTY, line(Span(say("help.back"), "dim"))], size, "", 0)
+
+
 def _foot(decision: Decision) -> list[Line]:
     return foot(decision.said, _keys(decision), decision.size)
 
@@ -124,4 +135,4 @@ def _keys(decision: Decision) -> list[tuple[str, str]]:
             return [("updown", "move"), ("enter", "take"), ("escape", "stay")]
         case _:
             view = [("view", "view")] if decision.is_long else []
-            return [("updown", "move"), ("enter", "decide"), *view, ("escape", "leave")]
+            return [("updown", "move"), ("enter", "decide"), *view, ("escape", "leave"), ("help", "help")]

@@ -321,7 +321,8 @@ class Inbox(Struct, frozen=True):
 
     def _recommending(self, key: str) -> Inbox | Wish:
         """Only after the whole list of what it means was seen."""
-        if key in ("tab", "shift+tab"):
+        at_end = self.passage.bottom == self.passage.rows
+        if key in ("tab", "shift+tab") or (key == "down" and at_end) or (key == "up" and self.row == "back"):
             return replace(self, row="back" if self.row == "send" else "send")
         if key == "escape" or (key == "enter" and self.row == "back"):
             return replace(self, mode="list")

@@ -24,6 +24,7 @@ from askdesk.surfaces.terminal.plain import entry_lines
 from askdesk.surfaces.terminal.screen import GUARD, DialogApp, Guard, Interrupted
 from askdesk.surfaces.terminal.started import draft_of, started
 from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.terminal.tty import on_terminal, wrapping
 
 Tell: TypeAlias = Literal["bell", "note", "none"]
 _SETTLED_PAGE = 100
@@ -229,7 +230,7 @@ class InboxApp(DialogApp[Inbox]):
             self.away = False
             return
         try:
-            with self.suspend():
+            with self.suspend(), wrapping():
                 text = await edited(wish)
             written = dialog.edited(text)
         except InvalidReply as error:
@@ -250,8 +251,6 @@ def _sent_words(sent: int, of: int) -> Shown:
 
 async def show_inbox(desk: Desk, by: str, *, tell: Tell = "bell") -> Inbox:
     """Run the inbox until the person leaves it, and what it was like then."""
-    from askdesk.surfaces.terminal.tty import on_terminal
-
     app = InboxApp(desk, by, tell=tell)
     with on_terminal(drawing=True):
         running = asyncio.ensure_future(app.run_async())
@@ -266,4 +265,6 @@ async def show_inbox(desk: Desk, by: str, *, tell: Tell = "bell") -> Inbox:
             await app.stopped()
     if isinstance(end, Interrupted):
         signal.raise_signal(end.signal)
+    if not app.ended:
+        raise AskdeskError("the inbox failed; nothing was sent that it did not say")
     return app.dialog

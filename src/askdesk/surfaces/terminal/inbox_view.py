@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from askdesk.core.model import Ask, Entry
+from askdesk.core.model import Answered, Ask, Entry
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces.terminal.inbox import Inbox
-from askdesk.surfaces.terminal.outcome import ended_words, subject, until_words
+from askdesk.surfaces.terminal.outcome import answers_line, ended_words, subject, until_words
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
 from askdesk.surfaces.terminal.proposal import proposal_rows
 from askdesk.surfaces.terminal.snooze import SPANS
@@ -94,7 +94,9 @@ def what(entry: Entry) -> Shown:
         more = len(ask.questions) - 1
         words = say("inbox.more", what=subject(ask), count=more) if more else subject(ask)
     if entry.settlement:
-        return say("inbox.ended", how=ended_words(entry.settlement), what=words)
+        outcome = entry.settlement.outcome
+        said = answers_line(ask, outcome.answers) if isinstance(outcome, Answered) else words
+        return say("inbox.ended", how=ended_words(entry.settlement), what=said)
     if ask.deadline:
         words = say("inbox.until", what=words, when=until_words(ask.deadline))
     return say("inbox.gone", what=words) if is_gone(ask.asker) else words

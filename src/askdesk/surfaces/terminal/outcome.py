@@ -40,7 +40,7 @@ def settled_line(ask: Ask, reply: Reply) -> Shown:
     """What a form leaves behind: what was asked and what was said, on one line."""
     match reply:
         case Answered(answers):
-            return say("left.answered", answers=_answers(ask, answers))
+            return say("left.answered", answers=answers_line(ask, answers))
         case Declined(message):
             said = shown(message)
             return say("left.declined", what=subject(ask), message=said) if said else _plainly("left.silent", ask)
@@ -72,7 +72,7 @@ def subject(ask: Ask) -> Shown:
     return shown(ask.questions[0].text)
 
 
-def _answers(ask: Ask, answers: tuple[Answer | None, ...]) -> Shown:
+def answers_line(ask: Ask, answers: tuple[Answer | None, ...]) -> Shown:
     if len(ask.questions) == 1:
         return say("left.answer", question=subject(ask), answer=answer_words(answers[0]))
     parts = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from askdesk.core.desk import Desk, new_id
-from askdesk.core.errors import AlreadySettled, InvalidReply
+from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidReply
 from askdesk.core.model import Ask, Declined, Denied, Entry, Reply
 from askdesk.core.surface import attend_one
 from askdesk.core.text import Shown, shown
@@ -44,7 +44,10 @@ class PlainInbox:
             words = line.strip()
             if words in ("q", "quit", "/later"):
                 return
-            await self._do(words)
+            try:
+                await self._do(words)
+            except AskdeskError as error:  # the store may be well again by the next line
+                self._lines.write(shown(str(error)))
 
     async def _do(self, words: str) -> None:
         if KEYS.search(words):

@@ -73,6 +73,16 @@ def on_terminal(*, drawing: bool = False) -> Iterator[None]:
 
 
 @contextmanager
+def wrapping() -> Iterator[None]:
+    """Long lines wrap again, for something else that is on the terminal meanwhile."""
+    _write(_WRAP_ON)
+    try:
+        yield
+    finally:
+        _write(_WRAP_OFF)
+
+
+@contextmanager
 def _held_back_logs() -> Iterator[None]:
     """What is logged to the terminal comes after what is drawn there, not into it."""
     ours = (sys.stderr, sys.__stderr__)
