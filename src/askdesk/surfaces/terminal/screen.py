@@ -123,7 +123,7 @@ class Paper(Widget, can_focus=True):
         lines = self._stage.picture.lines
         if y == len(lines) - 1:
             self._stage.rendered()
-        return strip(lines[y] if y < len(lines) else (), self.size.width)
+        return strip(lines[y] if y < len(lines) else (), self.size.width, erase=self._stage.erases)
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
@@ -146,12 +146,17 @@ class Paper(Widget, can_focus=True):
         self._stage.press("wheel:down")
 
 
-def strip(spans: Line, columns: int) -> Strip:
-    """A line as Textual draws it. Its width is ours to say: a count that differs from the terminal's would wrap it."""
+def strip(spans: Line, columns: int, *, erase: bool = False) -> Strip:
+    """A line as Textual draws it. Its width is ours to say: a count that differs from the terminal's would wrap it.
+
+    What stood there before is covered with blanks, or erased: blanks to the edge would become rows of their own when a
+    terminal is made narrower.
+    """
     fitting = cropped(spans, columns)
     segments = [Segment(span.text, STYLES[span.style]) for span in fitting]
-    segments.append(Segment(" " * (columns - cells(fitting))))
-    return Strip(segments, columns)
+    if erase:
+        return Strip([Segment("\x1b[2K"), *segments], columns)
+    return Strip([*segments, Segment(" " * (columns - cells(fitting)))], columns)
 
 
 class DialogApp(App[End], Generic[D], inherit_bindings=False):
@@ -209,6 +214,14 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         if self.is_inline:
             loop.add_signal_handler(signal.SIGWINCH, self._terminal_resized)
 
+    def _wipe(self) -> None:
+        """Erase the form alone, line by line: cleared at once, it would go into the scrollback of some terminals."""
+        up = f"\x1b[{y}A" if (y := self.cursor_position.y) else ""
+        lines = "\x1b[2K\x1b[B" * len(self.picture.lines)
+        if sys.__stderr__:
+            sys.__stderr__.write(f"\x1b7{up}\r{lines}\x1b8")
+            sys.__stderr__.flush()
+
     def on_unmount(self) -> None:
         if not self.is_headless:
             loop = asyncio.get_running_loop()
@@ -217,13 +230,9 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
                 signal.signal(number, handler)  # a script may have had its own
 
     def _terminal_resized(self) -> None:
-        """Wipe the form alone, line by line: cleared at once, it would go into the scrollback of some terminals."""
-        up = f"\x1b[{y}A" if (y := self.cursor_position.y) else ""
-        wiped = "\x1b[2K\x1b[B" * len(self.picture.lines)
-        if sys.__stderr__:
-            sys.__stderr__.write(f"\x1b7{up}\r{wiped}\x1b8")
-            sys.__stderr__.flush()
+        """Draw the form in the new size, where the old one was."""
         size = TextualSize(*os.get_terminal_size(0))
+        self._wipe()
         self.post_message(events.Resize(size, size))
 
     def rendered(self) -> None:
@@ -324,9 +333,20 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         self._over = said
         self._show(self._drawn())
 
+    @property
+    def erases(self) -> bool:
+        """Whether lines are erased before they are drawn anew: on a real terminal, below what others wrote there."""
+        return self.is_inline and not self.is_headless
+
+    def leave(self, end: End = None) -> None:
+        """End, and take the form off the terminal."""
+        if self.erases:
+            self._wipe()
+        self.exit(end)
+
     def _end(self, end: End) -> None:
         self.ended = True
-        self.exit(end)
+        self.leave(end)
 
     def _go(self, dialog: D) -> None:
         if dialog.subject != self.dialog.subject:  # keys that were meant for what was there before must not reach it

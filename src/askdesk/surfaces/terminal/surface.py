@@ -97,7 +97,7 @@ class TerminalSurface:
                 end = await asyncio.shield(running)
             except asyncio.CancelledError:
                 await screen.painted()
-                screen.exit()
+                screen.leave()
                 await running
                 raise
             finally:
