@@ -141,7 +141,7 @@ async def test_what_is_drawn_is_the_picture_and_the_rest_of_the_screen_is_blank(
             "  6. Deny it and give a new instruction…",
             "  7. Deny it and stop the agent…",
             "",
-            "↑↓ move  Enter decide  Esc leave",
+            "↑↓ move  Enter decide  Esc leave  ? all keys",
             *[""] * 10,
         ]
         await types(pilot, "d")

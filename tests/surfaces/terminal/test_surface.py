@@ -87,7 +87,7 @@ def test_blanks_are_sent_only_from_the_review_that_lists_them() -> None:
     ask = posted(BOTH)
     with form(ask) as person:
         shown(person, "Which database?").press("enter", "tab")
-        person.shows("1 of 2 questions are blank", "Send, leaving 1 blank")
+        person.shows("Blank: 1 of 2.", "Send, leaving 1 blank")
         person.press("enter")
         person.leaves()
 

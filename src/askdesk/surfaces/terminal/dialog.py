@@ -137,7 +137,7 @@ def _command(dialog: Dialog, line: str) -> Dialog | Reply | Edit | None:
         case "/edit" if not words and not form.in_review:
             return Edit(form.here.own)
         case "/anew" if not words:
-            return replace(dialog, form=Form.start(form.questions), said=say("sheet.anew"))
+            return replace(dialog, form=Form.start(form.questions), said=say("plain.anew"))
         case "/skip" if not words and not form.in_review:
             return _skipped(dialog)
         case _:

@@ -219,8 +219,9 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         up = f"\x1b[{y}A" if (y := self.cursor_position.y) else ""
         lines = "\x1b[2K\x1b[B" * len(self.picture.lines)
         if sys.__stderr__:
-            sys.__stderr__.write(f"\x1b7{up}\r{lines}\x1b8")
-            sys.__stderr__.flush()
+            with suppress(OSError):  # the terminal is gone
+                sys.__stderr__.write(f"\x1b7{up}\r{lines}\x1b8")
+                sys.__stderr__.flush()
 
     def on_unmount(self) -> None:
         if not self.is_headless:
