@@ -5,12 +5,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from askdesk.core.desk import Desk
 from askdesk.open import AGENT_VARIABLES
 from askdesk.stores.memory import MemoryStore
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.clock import FakeClock
+
+settings.register_profile("askdesk", deadline=None)  # how long an example takes on a busy machine decides no test
+settings.load_profile("askdesk")
 
 pytest.register_assert_rewrite("askdesk.testing.store_contract")
 
