@@ -261,7 +261,7 @@ def test_a_lost_race_closes_the_form_at_once_and_says_who_and_where() -> None:
 
 
 IN_ONE_PROCESS = """
-import asyncio, sys, time
+import asyncio, signal, time
 from askdesk import Answer, Answered, Question, open_desk
 from askdesk.open import settled_on, surface_here
 
@@ -269,7 +269,9 @@ async def main():
     async with open_desk("memory:") as desk:
         ask = await desk.post(Question("Which database?", ["SQLite", "Postgres"]))
         showing = asyncio.ensure_future(settled_on(surface_here(desk, "ana"), desk, ask, by="ana"))
-        await asyncio.sleep(1)
+        told = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, told.set)
+        await told.wait()
         await desk.settle(ask.id, Answered([Answer(["SQLite"])]), by="ben", surface="web")
         settled = time.monotonic()
         await showing
@@ -282,6 +284,7 @@ asyncio.run(main())
 def test_a_lost_race_in_one_process_is_seen_within_a_tenth_of_a_second() -> None:
     with Terminal("-c", IN_ONE_PROCESS, command=(sys.executable,)) as person:
         person.shows("Which database?")
+        person.kill(signal.SIGUSR1)
         person.shows("Closed: answered by ben on web")
         within = time.monotonic()
         ran = person.leaves()

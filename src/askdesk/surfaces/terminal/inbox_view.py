@@ -98,7 +98,7 @@ def what(entry: Entry) -> Shown:
         said = answers_line(ask, outcome.answers) if isinstance(outcome, Answered) else words
         return say("inbox.ended", how=ended_words(entry.settlement), what=said)
     if ask.deadline:
-        words = say("inbox.until", what=words, when=until_words(ask.deadline))
+        words = say("inbox.until", what=words, when=until_words(ask))
     return say("inbox.gone", what=words) if is_gone(ask.asker) else words
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import assert_never
 
 from askdesk.core.limits import shown_header
@@ -101,10 +100,12 @@ def number_words(question: Question) -> Shown:
     return say("number.any")
 
 
-def until_words(deadline: datetime) -> Shown:
-    """A deadline as the clock on the wall will show it."""
-    local = deadline.astimezone()
-    return Shown(f"{local:%H:%M}" if local.date() == datetime.now().astimezone().date() else f"{local:%Y-%m-%d %H:%M}")
+def until_words(ask: Ask) -> Shown:
+    """A deadline as the clock on the wall will show it, with its day where that is not the day of the ask."""
+    if ask.deadline is None:
+        return Shown("")
+    local = ask.deadline.astimezone()
+    return Shown(f"{local:%H:%M}" if local.date() == ask.created.astimezone().date() else f"{local:%Y-%m-%d %H:%M}")
 
 
 def flaw_words(question: Question, own: str) -> Shown:

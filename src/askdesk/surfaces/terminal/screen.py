@@ -66,7 +66,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)
 
 
 class Guard(Struct, frozen=True):
-    """How long, from the first paint, keys decide nothing, and how long the keyboard must be quiet before they do.
+    """For how long, in seconds, keys decide nothing: from the first paint on, and after each key that came too early.
 
     An Enter after another one counts only after `quiet`, and where the first one brought a new page, after `held`.
     """
@@ -191,6 +191,7 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         self._over: Shown | None = None  # how somebody else ended it
         self._opens_at: float | None = None  # when keys begin to count; None until something was painted
         self._on_screen: Picture | None = None
+        self._paint = asyncio.Event()  # set while the newest picture is on the screen
         self._handlers: dict[signal.Signals, Any] = {}
         self._thrown_away = 0
         self._spoken = Shown("")
@@ -249,6 +250,7 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
             self._opens_at = self._clock() + self._guard.seconds
         if self._over is None and not self._is_too_small:
             self.dialog = self.dialog.looked(picture)
+        self._paint.set()
         if (picture := self._drawn()) != self.picture:  # what was seen may unlock something
             self._show(picture)
 
@@ -319,10 +321,8 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         """Until what is to be shown now is on the screen; not for ever, should the terminal not take it."""
         if not self.is_running:
             return
-        done = asyncio.Event()
-        self.call_after_refresh(done.set)
         with suppress(TimeoutError):
-            await asyncio.wait_for(done.wait(), _LONGEST_PAINT)
+            await asyncio.wait_for(self._paint.wait(), _LONGEST_PAINT)
 
     def release(self) -> None:
         """Let Textual's input thread go: where the terminal is gone, Textual fails half-way and leaves it spinning."""
@@ -367,6 +367,7 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         return self._draw(self.dialog)
 
     def _show(self, picture: Picture) -> None:
+        self._paint.clear()
         self.picture = picture
         self.cursor_position = Offset(*picture.cursor) if picture.cursor else Offset(0, 0)
         if self.away:

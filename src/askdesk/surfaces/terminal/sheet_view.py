@@ -46,7 +46,7 @@ def _inner(size: Size) -> Size:
 def asker_line(ask: Ask, size: Size) -> Line:
     """Who asks, about what, and how long it can be answered."""
     asker = ask.asker
-    until = (Shown(" "), Span(say("asker.until", when=until_words(ask.deadline)), "warning")) if ask.deadline else ()
+    until = (Shown(" "), Span(say("asker.until", when=until_words(ask)), "warning")) if ask.deadline else ()
     project = shown(asker.project.rstrip("/").rsplit("/", 1)[-1])
     parent = (Shown(" "), Span(say("asker.parent", parent=shown(asker.parent)), "dim")) if asker.parent else ()
     where = (Shown(" "), Span(say("asker.project", project=project), "dim")) if project else ()
