@@ -11,7 +11,7 @@ from askdesk.surfaces.terminal.decision import WORDED, Decision
 from askdesk.surfaces.terminal.decision_view import picture
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Size
+from askdesk.surfaces.terminal.view import Size, text_of
 from askdesk.testing.clock import NOON
 
 SESSION = '{"type":"setMode","mode":"acceptEdits","destination":"session"}'
@@ -505,3 +505,10 @@ def test_without_enter_and_without_a_second_click_on_a_row_nothing_is_ever_decid
         step = after(decision, event)
         assert isinstance(step, Decision | Edit)
         decision = looked(step) if isinstance(step, Decision) else decision
+
+
+def test_the_keys_are_listed_and_left_with_any_key() -> None:
+    listed = going_on(start(LS), "?")
+
+    assert "y goes to allow" in "\n".join(text_of(spans) for spans in picture(listed).lines)
+    assert going_on(listed, "y") == start(LS).looked(picture(start(LS)))

@@ -465,3 +465,12 @@ def test_a_megabyte_is_shown_at_once_and_its_lines_are_counted() -> None:
     assert drawn[2:8] == ["Write a file · Write", "file: a", "lines: 150000 · bytes: 938889", "│ 0", "│ 1", "│ 2"]
     assert f"··· {decision.passage.unseen} lines hidden" in "\n".join(drawn)
     assert decision.passage.unseen > 149_900
+
+
+def test_rows_are_as_wide_as_any_terminal_may_draw_them() -> None:
+    """Terminals disagree on how wide many characters are, and a row that is cut off at the edge hides what runs."""
+    command = f"echo {'☰' * 45} ; rm -rf ~/work"
+    drawn = rows(start(Permission("Bash", {"command": command}), Size(80, 24)))
+
+    assert "rm -rf ~/work" in "".join(drawn)
+    assert max(sum(1 if character.isascii() else 2 for character in row) for row in drawn if "☰" in row) <= 80

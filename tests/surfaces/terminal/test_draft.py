@@ -7,6 +7,7 @@ import pytest
 from tests.surfaces.terminal.sheets import COUNT, DATABASE, PARTS, ask, going_on
 
 from askdesk.core.desk import Desk
+from askdesk.core.errors import StoreBusy
 from askdesk.core.model import Ask, Asker, Permission, Questions
 from askdesk.core.store import Document, Shelf
 from askdesk.surfaces.terminal import draft
@@ -193,3 +194,43 @@ async def test_a_draft_of_a_newer_version_is_not_removed_by_looking_at_the_ask(d
     await keeper.done()
 
     assert len(await desk.shelf.list()) == 1
+
+
+async def test_what_was_typed_where_a_race_was_lost_is_kept_beside_the_draft_of_the_same_person(desk: Desk) -> None:
+    lost = Keeper(desk.shelf, ASK, "ana")
+    lost.note(TYPED)
+    await lost.keep_apart()
+    await keep(desk.shelf, ASK, "ana", None)  # the window that won has sent its own
+
+    assert await all_kept(desk.shelf, ASK) == (("ana", TYPED),)
+    assert await kept(desk.shelf, ASK, "ana") is None
+
+
+class BusyOnce:
+    """A shelf that is busy the first time."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._busy = True
+
+    async def get(self, name: str) -> Document | None:
+        return await self._shelf.get(name)
+
+    async def list(self, prefix: str = "") -> tuple[Document, ...]:
+        return await self._shelf.list(prefix)
+
+    async def put(self, name: str, value: str | None, *, expect: int | None = None) -> Document | None:
+        if self._busy:
+            self._busy = False
+            raise StoreBusy("locked")
+        return await self._shelf.put(name, value, expect=expect)
+
+
+async def test_a_draft_that_could_not_be_written_is_written_the_next_time(desk: Desk) -> None:
+    keeper = Keeper(BusyOnce(desk.shelf), ASK, "ana")
+    keeper.note(TYPED)
+    await keeper.done()
+    assert (keeper.has_kept, await kept(desk.shelf, ASK, "ana")) == (False, None)
+
+    await keeper.done()
+    assert (keeper.has_kept, await kept(desk.shelf, ASK, "ana")) == (True, TYPED)

@@ -740,3 +740,22 @@ def test_what_is_typed_on_the_row_of_the_note_is_a_note_and_no_choice() -> None:
 
 def test_a_choice_comes_back_when_own_words_are_erased_again() -> None:
     assert going_on(sheet(DATABASE), "down", " ", "4", "x", "backspace").form.answers == (Answer(["SQLite"]),)
+
+
+def test_ctrl_s_goes_on_and_sends_a_lone_question_and_the_review() -> None:
+    assert pressed(sheet(PARTS), "1", "3", "ctrl+s") == Answered([Answer(["Sign-in", "Metrics"], multi_select=True)])
+    assert going_on(sheet(DATABASE, PARTS), " ", "n", *"why", "ctrl+s").form.at == 1
+    assert pressed(sheet(DATABASE, PARTS), " ", "ctrl+s", "ctrl+s", "ctrl+s") == Answered(
+        [Answer([DATABASE.options[0].label]), None]
+    )
+
+
+def test_ctrl_s_sends_nothing_that_is_blank_or_does_not_fit() -> None:
+    assert going_on(sheet(PARTS), "ctrl+s").said == "Every question is still blank. Answer at least one, or decline."
+    assert going_on(sheet(COUNT), *"65", "ctrl+s").said == "“65” does not fit here. A number from 1 to 64."
+
+
+def test_sending_what_does_not_fit_goes_to_it_and_says_why() -> None:
+    step = going_on(sheet(DATABASE, COUNT), "tab", *"65", "tab", "enter")
+
+    assert (step.form.at, step.row, step.said) == (1, "own", "“65” does not fit here. A number from 1 to 64.")

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from tests.cli.command import CALL, DATABASE, TWO, askdesk, in_file, kept, kept_asks, posted, settled, until
 from tests.terminal import Terminal
@@ -547,3 +548,75 @@ def test_previews_stand_beside_the_list_and_below_it_where_that_is_narrow() -> N
         person.resizes(40, 30)
         person.shows("| ab |")
         assert person.row_of("| ab |")[0] > person.row_of("2. ○ None")[0]
+
+
+def test_what_one_window_of_a_person_typed_survives_the_answer_from_their_other_one() -> None:
+    ask = posted(WHICH)
+    with form(ask) as first, form(ask) as second:
+        shown(first, "Which database?").press("3")
+        first.types("my own long words")
+        first.shows("my own long words")
+        shown(second, "Which database?").press("2")
+        assert second.leaves().code == 0
+        assert first.leaves().code == 8
+
+    assert '"my own long words"' in askdesk("show", ask.id).out
+
+
+def test_an_editor_that_is_named_badly_is_told_and_the_form_goes_on() -> None:
+    ask = posted(WHICH)
+    with form(ask, env={"EDITOR": "vim '"}) as person:
+        shown(person, "Which database?").press("3")
+        person.types("words")
+        person.press("ctrl+g")
+        shown(person, "EDITOR: No closing", "words").press("enter")
+        person.leaves()
+
+    assert outcome(ask) == Answered([Answer(other="words")])
+
+
+SIGNALS_AFTER = """
+import askdesk, signal
+mine = lambda *_: None
+signal.signal(signal.SIGTERM, mine)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+askdesk.ask(askdesk.Question("Which?", ["One", "Two"]), store="memory:")
+print(signal.getsignal(signal.SIGTERM) is mine, signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)
+"""
+
+
+def test_a_script_has_its_own_signal_handlers_again_after_a_form() -> None:
+    with Terminal("-c", SIGNALS_AFTER, command=(sys.executable,)) as person:
+        shown(person, "Which?").press("1")
+        assert person.leaves().out == "True True\n"
+
+
+LOGGED = """
+import logging, sys
+from askdesk.surfaces.terminal.tty import on_terminal
+logging.basicConfig(format="%(message)s")
+with on_terminal(drawing=True):
+    logging.warning("logged")
+    print("drawn", file=sys.__stderr__, flush=True)
+"""
+
+
+def test_what_is_logged_comes_after_what_is_drawn() -> None:
+    with Terminal("-c", LOGGED, command=(sys.executable,)) as person:
+        person.leaves()
+        assert rows_of(person) == ["drawn", "logged"]
+
+
+def test_a_reply_is_told_of_only_once_it_stands(tmp_path: Path) -> None:
+    ask = posted(WHICH)
+    with form(ask, env={"ASKDESK_BUSY_SECONDS": "0.2"}) as person:
+        shown(person, "Which database?")
+        locked = apsw.Connection(str(tmp_path / "desk" / "desk.db"))
+        locked.execute("BEGIN EXCLUSIVE")
+        person.press("2")
+        ran = person.leaves()
+        locked.execute("ROLLBACK")
+        locked.close()
+
+    assert (ran.code, outcome(ask)) == (1, None)
+    assert "✔" not in ran.err

@@ -312,7 +312,7 @@ class Sheet(Struct, frozen=True):
 
     def _on(self) -> Sheet | Reply:
         """Go on: to the next question, to the review, or send the answer to a lone question."""
-        return self.form.reply() if self.form.is_lone else self._arrive(self.form.keep())
+        return self._sent() if self.form.is_lone else self._arrive(self.form.keep())
 
     def _spaced(self) -> Sheet | Reply:
         name, _, number = self.row.partition(":")
