@@ -12,7 +12,7 @@ import askdesk
 from askdesk.core.model import Allowed, Answer, Answered, Declined, Denied, Expired, Outcome, Withdrawn
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces.terminal import call, decision, decision_view, inbox_view, rule, sheet, sheet_view
-from askdesk.surfaces.terminal.outcome import outcome_word
+from askdesk.surfaces.terminal.phrases import outcome_word
 from askdesk.surfaces.terminal.snooze import SPANS
 from askdesk.surfaces.terminal.texts import ENGLISH, languages, say, speak, texts
 

@@ -16,7 +16,7 @@ from askdesk.core.model import Answer, Question, Reply
 from askdesk.core.text import Shown, is_blank, shown
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.form import Form
-from askdesk.surfaces.terminal.outcome import number_words
+from askdesk.surfaces.terminal.phrases import number_words
 from askdesk.surfaces.terminal.texts import say
 
 Mode: TypeAlias = Literal["answer", "other", "message", "stop"]

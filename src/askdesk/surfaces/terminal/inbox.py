@@ -13,8 +13,8 @@ from askdesk.core.model import Ask, Declined, Denied, Entry, Reply
 from askdesk.core.text import Shown
 from askdesk.surfaces.terminal.decision import Decision
 from askdesk.surfaces.terminal.field import Edit, Field
-from askdesk.surfaces.terminal.outcome import ended_words
 from askdesk.surfaces.terminal.passage import Passage
+from askdesk.surfaces.terminal.phrases import ended_words
 from askdesk.surfaces.terminal.proposal import Proposal, proposal_rows, proposals
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.snooze import SPANS, end_of

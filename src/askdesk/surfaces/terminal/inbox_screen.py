@@ -19,7 +19,7 @@ from askdesk.surfaces.terminal.draft import Keeper
 from askdesk.surfaces.terminal.editor import edited
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.inbox import Inbox, Open, Read, Settle, Snoozed, Wish
-from askdesk.surfaces.terminal.outcome import ended_words, settled_line
+from askdesk.surfaces.terminal.phrases import ended_words, settled_line
 from askdesk.surfaces.terminal.plain import entry_lines
 from askdesk.surfaces.terminal.screen import GUARD, DialogApp, Guard, Interrupted
 from askdesk.surfaces.terminal.started import draft_of, started

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from askdesk.core.model import Answered, Ask, Entry
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces.terminal.inbox import Inbox
-from askdesk.surfaces.terminal.outcome import answers_line, ended_words, subject, until_words
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
+from askdesk.surfaces.terminal.phrases import answers_line, ended_words, subject, until_words
 from askdesk.surfaces.terminal.proposal import proposal_rows
 from askdesk.surfaces.terminal.snooze import SPANS
 from askdesk.surfaces.terminal.started import drawn

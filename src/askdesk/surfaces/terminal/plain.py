@@ -42,7 +42,7 @@ from askdesk.surfaces.terminal.exact import exact_name, exactly
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.form import Form, Given
 from askdesk.surfaces.terminal.lines import Lines
-from askdesk.surfaces.terminal.outcome import answer_words, ended_words, label_words
+from askdesk.surfaces.terminal.phrases import answer_words, ended_words, label_words
 from askdesk.surfaces.terminal.rule import rule_lines
 from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.verdict import Verdict, changed, decide

@@ -14,7 +14,7 @@ from askdesk.surfaces.terminal import draft, snooze
 from askdesk.surfaces.terminal.dialog import KEYS
 from askdesk.surfaces.terminal.inbox_view import what
 from askdesk.surfaces.terminal.lines import Lines
-from askdesk.surfaces.terminal.outcome import ended_words, settled_line
+from askdesk.surfaces.terminal.phrases import ended_words, settled_line
 from askdesk.surfaces.terminal.plain import PlainSurface, entry_lines
 from askdesk.surfaces.terminal.proposal import proposal_lines
 from askdesk.surfaces.terminal.recommended import recommended

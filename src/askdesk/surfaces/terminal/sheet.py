@@ -12,7 +12,7 @@ from askdesk.core.model import Ask, Option, Question, Reply
 from askdesk.core.text import Shown, is_blank, shown, width
 from askdesk.surfaces.terminal.field import Edit, Field
 from askdesk.surfaces.terminal.form import Form, Given
-from askdesk.surfaces.terminal.outcome import flaw_words
+from askdesk.surfaces.terminal.phrases import flaw_words
 from askdesk.surfaces.terminal.preview import preview_lines, preview_width
 from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.view import Picture, Size

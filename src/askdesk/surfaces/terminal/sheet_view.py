@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from askdesk.core.limits import shown_header
 from askdesk.core.model import Ask, Option, Question
 from askdesk.core.text import Shown, is_blank, shown
-from askdesk.surfaces.terminal.outcome import answer_words, flaw_words, label_words, number_words, until_words
 from askdesk.surfaces.terminal.page import MARGIN, Row, agent_rows, choice, foot, page
+from askdesk.surfaces.terminal.phrases import answer_words, flaw_words, label_words, number_words, until_words
 from askdesk.surfaces.terminal.preview import preview_lines
 from askdesk.surfaces.terminal.sheet import LEAVING, Sheet
 from askdesk.surfaces.terminal.texts import say

@@ -18,7 +18,7 @@ from askdesk.surfaces.terminal.decision import Decision
 from askdesk.surfaces.terminal.draft import Keeper
 from askdesk.surfaces.terminal.editor import edited
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.outcome import ended_words, left_line, settled_line
+from askdesk.surfaces.terminal.phrases import ended_words, left_line, settled_line
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.started import draft_of, drawn, started
 from askdesk.surfaces.terminal.texts import say
