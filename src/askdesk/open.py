@@ -120,8 +120,8 @@ def surface_here(desk: Desk, by: str, wanted: Surface = "auto", *, from_stdin: b
     A form where one can be drawn and nobody asked for plain lines. Standard input counts as a place to answer unless
     it is taken (`from_stdin` is false) or an agent filled it.
     """
-    from askdesk.surfaces.terminal.texts import speak
     from askdesk.surfaces.terminal.tty import can_draw
+    from askdesk.surfaces.texts import speak
 
     settings = load()
     speak(settings.language)
@@ -192,7 +192,7 @@ async def settled_on(
     surface: HereSurface | None, desk: Desk, ask: Ask, *, by: str, submission: str | None = None
 ) -> Settlement:
     """Show an ask on a surface until it is settled, there or elsewhere; Unreachable when the person leaves."""
-    from askdesk.surfaces.terminal import draft
+    from askdesk.surfaces import draft
 
     entry = await desk.get(ask.id)  # the same key again may find it settled
     if entry.settlement:

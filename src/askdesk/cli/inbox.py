@@ -36,9 +36,9 @@ def run(given: Namespace) -> int:
 
 async def _inbox(desk: Desk, given: Namespace) -> int:
     from askdesk.settings import load
-    from askdesk.surfaces.terminal.texts import say as words
-    from askdesk.surfaces.terminal.texts import speak
     from askdesk.surfaces.terminal.tty import can_draw
+    from askdesk.surfaces.texts import say as words
+    from askdesk.surfaces.texts import speak
 
     settings = load()
     speak(settings.language)
@@ -61,6 +61,6 @@ async def _still_open(desk: Desk) -> int:
 
 
 def _ended(sent: int, still_open: int) -> int:
-    from askdesk.surfaces.terminal.texts import say as words
+    from askdesk.surfaces.texts import say as words
 
     return say(words("inbox.goodbye", sent=sent, open=still_open), ANSWERED)

@@ -17,9 +17,9 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace) -> int:
     async def show(desk: Desk) -> int:
         from askdesk.settings import load
-        from askdesk.surfaces.terminal import draft
+        from askdesk.surfaces import draft
         from askdesk.surfaces.terminal.plain import entry_lines
-        from askdesk.surfaces.terminal.texts import speak
+        from askdesk.surfaces.texts import speak
         from askdesk.wire import record
 
         entry = await found(desk, given.id)

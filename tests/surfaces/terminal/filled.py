@@ -1,7 +1,7 @@
 """Forms as they are after some answers, for tests that do not care how those came."""
 
 from askdesk.core.model import Answer, Question
-from askdesk.surfaces.terminal.form import Form, Given
+from askdesk.surfaces.form import Form, Given
 
 
 def filled(

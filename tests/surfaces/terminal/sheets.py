@@ -3,10 +3,11 @@
 from typing import TypeAlias
 
 from askdesk.core.model import Ask, Asker, Option, Question, Questions, Reply
+from askdesk.surfaces.spans import text_of
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.sheet_view import picture
-from askdesk.surfaces.terminal.view import Picture, Size, text_of
+from askdesk.surfaces.terminal.view import Picture, Size
 from askdesk.testing.clock import NOON
 
 Step: TypeAlias = Sheet | Reply | Edit | None

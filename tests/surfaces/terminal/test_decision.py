@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askdesk.core.model import Allowed, Ask, Asker, Denied, Permission, Reply
+from askdesk.surfaces.spans import text_of
 from askdesk.surfaces.terminal.decision import WORDED, Decision
 from askdesk.surfaces.terminal.decision_view import picture
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Size, text_of
+from askdesk.surfaces.terminal.view import Size
+from askdesk.surfaces.texts import say
 from askdesk.testing.clock import NOON
 
 SESSION = '{"type":"setMode","mode":"acceptEdits","destination":"session"}'

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from tests.hostile import PAYLOADS, controls
 
 from askdesk.core.model import Allowed, Ask, Asker, Permission
+from askdesk.surfaces.spans import Span, text_of
 from askdesk.surfaces.terminal.decision import WORDED, Decision
 from askdesk.surfaces.terminal.decision_view import picture
-from askdesk.surfaces.terminal.texts import say, speak
-from askdesk.surfaces.terminal.view import Picture, Size, Span, cells, text_of
+from askdesk.surfaces.terminal.view import Picture, Size, cells
+from askdesk.surfaces.texts import say, speak
 from askdesk.testing.clock import NOON
 
 MAKE = '{"toolName":"Bash","ruleContent":"make:*"}'

@@ -7,10 +7,10 @@ from tests.surfaces.terminal.filled import filled
 
 from askdesk.core.model import Answer, Answered, Declined, Question, Questions, Reply
 from askdesk.core.text import Shown
+from askdesk.surfaces.form import Form
 from askdesk.surfaces.terminal.dialog import Dialog, edited, enter, how_to_answer, prompt
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.form import Form
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 
 DATABASE = Question("Which database?", ["SQLite", "Postgres"])
 PARTS = Question("Which parts?", ["Sign-in", "Logging", "Metrics"], multi_select=True)

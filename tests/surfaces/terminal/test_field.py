@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from askdesk.core.strict import text_flaw
 from askdesk.core.text import Shown, shown
+from askdesk.surfaces.spans import Line, Span, text_of
 from askdesk.surfaces.terminal.field import NEW_LINE, Field
-from askdesk.surfaces.terminal.view import Line, Span, cells, text_of
+from askdesk.surfaces.terminal.view import cells
 
 COLUMNS = 20
 FAMILY = "👨\u200d👩\u200d👧"

@@ -24,14 +24,14 @@ from askdesk.core.model import (
     Settlement,
 )
 from askdesk.core.text import Shown
+from askdesk.surfaces.recommended import recommended
+from askdesk.surfaces.snooze import end_of
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.inbox import Inbox, Open, Read, Settle, Snoozed, Wish
 from askdesk.surfaces.terminal.inbox_view import picture
-from askdesk.surfaces.terminal.recommended import recommended
-from askdesk.surfaces.terminal.snooze import end_of
 from askdesk.surfaces.terminal.started import started
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.view import Size
+from askdesk.surfaces.texts import say
 from askdesk.testing.clock import NOON
 
 

@@ -29,13 +29,13 @@ from askdesk.core.model import (
     Settlement,
 )
 from askdesk.core.store import Store
-from askdesk.surfaces.terminal import draft, snooze
+from askdesk.surfaces import draft, snooze
+from askdesk.surfaces.draft import Draft
 from askdesk.surfaces.terminal.decision import Decision
-from askdesk.surfaces.terminal.draft import Draft
 from askdesk.surfaces.terminal.inbox_screen import InboxApp
 from askdesk.surfaces.terminal.screen import Guard, Interrupted, Paper
 from askdesk.surfaces.terminal.sheet import Sheet
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 from askdesk.testing.clock import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,11 @@ from tests.hostile import PAYLOADS, controls
 
 from askdesk.core.model import Answer, Answered, Ask, Asker, Entry, Permission, Question, Questions, Settlement
 from askdesk.core.text import Shown, shown
+from askdesk.surfaces.spans import text_of
 from askdesk.surfaces.terminal.inbox import Inbox, Open, Snoozed
 from askdesk.surfaces.terminal.inbox_view import note_words, picture, what
 from askdesk.surfaces.terminal.started import started
-from askdesk.surfaces.terminal.view import Picture, Size, cells, text_of
+from askdesk.surfaces.terminal.view import Picture, Size, cells
 from askdesk.testing.clock import NOON
 
 DATABASE = Question("Which database?", ["SQLite (Recommended)", "Postgres"])

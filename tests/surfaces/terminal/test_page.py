@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from tests.surfaces.terminal.sheets import rows
 
 from askdesk.core.text import Shown
+from askdesk.surfaces.spans import EMPTY, Line, Span, line, text_of
 from askdesk.surfaces.terminal.page import LEAST, Row, agent_rows, choice, foot, page
-from askdesk.surfaces.terminal.view import EMPTY, Line, Picture, Size, Span, cells, line, text_of
+from askdesk.surfaces.terminal.view import Picture, Size, cells
 
 HEAD = [line(Shown("head")), EMPTY]
 FOOT = [EMPTY, line(Shown("foot"))]

@@ -28,7 +28,7 @@ from askdesk.core.model import (
     Settlement,
     Withdrawn,
 )
-from askdesk.surfaces.terminal.phrases import answer_words
+from askdesk.surfaces.phrases import answer_words
 from askdesk.surfaces.terminal.plain import (
     asker_line,
     entry_lines,

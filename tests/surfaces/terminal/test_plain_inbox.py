@@ -24,12 +24,12 @@ from askdesk.core.model import (
     Question,
     Settlement,
 )
-from askdesk.surfaces.terminal import draft, snooze
-from askdesk.surfaces.terminal.draft import Draft
-from askdesk.surfaces.terminal.form import Given
+from askdesk.surfaces import draft, snooze
+from askdesk.surfaces.draft import Draft
+from askdesk.surfaces.form import Given
 from askdesk.surfaces.terminal.lines import Lines
 from askdesk.surfaces.terminal.plain_inbox import PlainInbox
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 from askdesk.testing.clock import FakeClock
 
 pytestmark = pytest.mark.anyio

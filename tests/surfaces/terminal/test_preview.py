@@ -12,9 +12,10 @@ from tests.core.test_text import HOSTILE, unlawful
 
 from askdesk.core.model import PreviewFormat
 from askdesk.core.text import Shown
+from askdesk.surfaces.spans import Span, text_of
 from askdesk.surfaces.terminal.preview import preview_lines, preview_width
-from askdesk.surfaces.terminal.texts import say, speak
-from askdesk.surfaces.terminal.view import Span, cells, text_of
+from askdesk.surfaces.terminal.view import cells
+from askdesk.surfaces.texts import say, speak
 
 FORMATS: tuple[PreviewFormat, ...] = ("none", "markdown", "html")
 

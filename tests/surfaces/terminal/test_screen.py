@@ -11,13 +11,14 @@ from textual.pilot import Pilot
 
 from askdesk.core.model import Allowed, Answer, Answered, Ask, Asker, Denied, Permission, Question, Questions
 from askdesk.core.text import Shown
+from askdesk.surfaces.spans import Span, Style, line
 from askdesk.surfaces.terminal.decision import Decision
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.screen import GUARD, STYLES, DialogApp, Guard, Interrupted, Paper, strip
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.started import drawn
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Size, Span, Style, line
+from askdesk.surfaces.terminal.view import Size
+from askdesk.surfaces.texts import say
 from askdesk.testing.clock import NOON
 
 pytestmark = pytest.mark.anyio

@@ -23,8 +23,8 @@ from tests.surfaces.terminal.test_sheet_view import SMALL
 
 from askdesk.core.model import Answer, Answered, Declined, Option, Question
 from askdesk.core.text import Shown
+from askdesk.surfaces.form import Given
 from askdesk.surfaces.terminal.field import NEW_LINE, Edit, Field
-from askdesk.surfaces.terminal.form import Given
 from askdesk.surfaces.terminal.sheet import LEAVING, Sheet
 from askdesk.surfaces.terminal.sheet_view import picture
 from askdesk.surfaces.terminal.view import Size, cells

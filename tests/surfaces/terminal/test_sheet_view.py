@@ -21,10 +21,11 @@ from tests.surfaces.terminal.sheets import (
 )
 
 from askdesk.core.model import Asker, Declined, Option, Question
+from askdesk.surfaces.spans import Style, text_of
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.sheet_view import asker_line, picture
-from askdesk.surfaces.terminal.texts import ENGLISH, speak
-from askdesk.surfaces.terminal.view import Size, Style, text_of
+from askdesk.surfaces.terminal.view import Size
+from askdesk.surfaces.texts import ENGLISH, speak
 
 NARROW, WIDE = Size(40, 24), Size(200, 50)
 SMALL = Size(40, 12)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from askdesk.core.model import Allowed, Denied, Permission, Reply
 from askdesk.core.text import Shown
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.verdict import Verdict, decide
+from askdesk.surfaces.texts import say
 
 RULES = ({"type": "addRules", "rules": [{"toolName": "Bash"}]}, {"type": "setMode", "mode": "plan"})
 CALL = Permission("Bash", {"command": "rm -r build", "timeout": 5}, suggestions=RULES)

@@ -7,22 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askdesk.core.text import Shown, shown, width
-from askdesk.surfaces.terminal.view import (
-    EMPTY,
-    Line,
-    Picture,
-    Span,
-    beside,
-    cells,
-    clings,
-    cropped,
-    line,
-    padded,
-    split,
-    styled,
-    text_of,
-    wrap,
-)
+from askdesk.surfaces.spans import EMPTY, Line, Span, line, split, styled, text_of
+from askdesk.surfaces.terminal.view import Picture, beside, cells, clings, cropped, padded, wrap
 
 FAMILY = "👨\u200d👩\u200d👧"
 E_ACUTE = "e\u0301"

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Allowed, Ask, Denied, Permission, Reply
 from askdesk.core.text import Shown, is_blank, shown
-from askdesk.surfaces.terminal.call import call_lines, changed_lines, claim_lines
+from askdesk.surfaces.call import call_lines, changed_lines, claim_lines
+from askdesk.surfaces.rule import rule_lines
+from askdesk.surfaces.spans import MARGIN, Line, Span
 from askdesk.surfaces.terminal.field import Edit, Field
-from askdesk.surfaces.terminal.page import MARGIN
 from askdesk.surfaces.terminal.passage import Passage
-from askdesk.surfaces.terminal.rule import rule_lines
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.verdict import another_way, same_json
-from askdesk.surfaces.terminal.view import Line, Picture, Size, Span, wrap
+from askdesk.surfaces.terminal.view import Picture, Size, wrap
+from askdesk.surfaces.texts import say
 
 Mode: TypeAlias = Literal["list", "view", "change", "changed", "always", "words", "leave", "help"]
 WORDED = ("message", "another", "redirect", "stop")  # denials that take words

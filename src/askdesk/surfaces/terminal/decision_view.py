@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from askdesk.core.text import Shown
+from askdesk.surfaces.spans import EMPTY, Line, Span, line, styled
 from askdesk.surfaces.terminal.decision import TICK, Decision
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
 from askdesk.surfaces.terminal.sheet_view import asker_line
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import EMPTY, Line, Picture, Size, Span, line, padded, styled, wrap
+from askdesk.surfaces.terminal.view import Picture, Size, padded, wrap
+from askdesk.surfaces.texts import say
 
 
 def picture(decision: Decision) -> Picture:

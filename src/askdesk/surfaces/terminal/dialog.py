@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Answer, Question, Reply
 from askdesk.core.text import Shown, is_blank, shown
+from askdesk.surfaces.form import Form
+from askdesk.surfaces.phrases import number_words
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.form import Form
-from askdesk.surfaces.terminal.phrases import number_words
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 
 Mode: TypeAlias = Literal["answer", "other", "message", "stop"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from askdesk.core.errors import InvalidReply
 from askdesk.core.text import shown
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 
 _USUAL = ("nano", "vi", "vim", "emacs")
 

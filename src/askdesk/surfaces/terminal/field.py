@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from askdesk.core.strict import text_flaw
 from askdesk.core.text import Shown, shown_each, width
-from askdesk.surfaces.terminal.view import Line, Span, clings, line
+from askdesk.surfaces.spans import Line, Span, line
+from askdesk.surfaces.terminal.view import clings
 
 NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
 _MOST_UNDONE = 100

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from askdesk.core.text import Shown
-from askdesk.surfaces.terminal.highlight import visible
+from askdesk.surfaces.highlight import visible
+from askdesk.surfaces.spans import Line, Span, Style
 from askdesk.surfaces.terminal.parts import Page, Part, Text
-from askdesk.surfaces.terminal.view import Line, Span, Style
 
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 

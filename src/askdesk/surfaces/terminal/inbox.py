@@ -11,15 +11,16 @@ from msgspec.structs import replace
 
 from askdesk.core.model import Ask, Declined, Denied, Entry, Reply
 from askdesk.core.text import Shown
+from askdesk.surfaces.phrases import ended_words
+from askdesk.surfaces.snooze import SPANS, end_of
+from askdesk.surfaces.spans import Line, line
 from askdesk.surfaces.terminal.decision import Decision
 from askdesk.surfaces.terminal.field import Edit, Field
 from askdesk.surfaces.terminal.passage import Passage
-from askdesk.surfaces.terminal.phrases import ended_words
 from askdesk.surfaces.terminal.proposal import Proposal, proposal_rows, proposals
 from askdesk.surfaces.terminal.sheet import Sheet
-from askdesk.surfaces.terminal.snooze import SPANS, end_of
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Line, Picture, Size, line, wrap
+from askdesk.surfaces.terminal.view import Picture, Size, wrap
+from askdesk.surfaces.texts import say
 
 AROUND = 9  # rows of a page around what is listed before it is sent
 AROUND_READING = 5  # and around what is read

@@ -14,17 +14,18 @@ from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidReply
 from askdesk.core.model import Ask, Entry, Reply
 from askdesk.core.text import Shown, shown
-from askdesk.surfaces.terminal import draft, inbox_view, snooze
-from askdesk.surfaces.terminal.draft import Keeper
+from askdesk.surfaces import draft, snooze
+from askdesk.surfaces.draft import Keeper
+from askdesk.surfaces.phrases import ended_words, settled_line
+from askdesk.surfaces.terminal import inbox_view
 from askdesk.surfaces.terminal.editor import edited
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.inbox import Inbox, Open, Read, Settle, Snoozed, Wish
-from askdesk.surfaces.terminal.phrases import ended_words, settled_line
 from askdesk.surfaces.terminal.plain import entry_lines
 from askdesk.surfaces.terminal.screen import GUARD, DialogApp, Guard, Interrupted
 from askdesk.surfaces.terminal.started import draft_of, started
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.tty import on_terminal, wrapping
+from askdesk.surfaces.texts import say
 
 Tell: TypeAlias = Literal["bell", "note", "none"]
 _SETTLED_PAGE = 100

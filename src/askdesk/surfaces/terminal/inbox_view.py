@@ -7,15 +7,16 @@ from collections.abc import Iterable
 
 from askdesk.core.model import Answered, Ask, Entry
 from askdesk.core.text import Shown, shown
+from askdesk.surfaces.phrases import answers_line, ended_words, subject, until_words
+from askdesk.surfaces.snooze import SPANS
+from askdesk.surfaces.spans import EMPTY, Line, Span, Style, line, styled
 from askdesk.surfaces.terminal.inbox import Inbox
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
-from askdesk.surfaces.terminal.phrases import answers_line, ended_words, subject, until_words
 from askdesk.surfaces.terminal.proposal import proposal_rows
-from askdesk.surfaces.terminal.snooze import SPANS
 from askdesk.surfaces.terminal.started import drawn
 from askdesk.surfaces.terminal.table import age, is_gone
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import EMPTY, Line, Picture, Span, Style, cropped, line, padded, styled, wrap
+from askdesk.surfaces.terminal.view import Picture, cropped, padded, wrap
+from askdesk.surfaces.texts import say
 
 
 def picture(inbox: Inbox) -> Picture:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from askdesk.core.text import Shown, width
+from askdesk.surfaces.spans import EMPTY, Line, Span, styled, text_of
 from askdesk.surfaces.terminal.parts import Cell, Part, Rule, Table, Text
-from askdesk.surfaces.terminal.view import EMPTY, Line, Span, cells, cropped, padded, styled, text_of, wrap
+from askdesk.surfaces.terminal.view import cells, cropped, padded, wrap
 
 _BETWEEN = Span(Shown(" │ "), "dim")
 _NARROWEST = 4  # a column of a table that can still be read

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from askdesk.core.text import Shown, wrapped
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 
 _LONGEST_LINE = 1_000_000
 _LONGEST_TYPED = 4095  # the kernel silently drops what is typed beyond

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from askdesk.core.text import Shown, shown
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import EMPTY, Line, Picture, Size, Span, Style, cells, cropped, line, styled, wrap
+from askdesk.surfaces.spans import EMPTY, MARGIN, Line, Span, Style, line, styled
+from askdesk.surfaces.terminal.view import Picture, Size, cells, cropped, wrap
+from askdesk.surfaces.texts import say
 
-MARGIN = Span(Shown("│ "), "dim")  # before every row that begins with an agent's text: none can pass for ours
 LEAST = Size(24, 10)  # below this a page cannot be read, and plain lines serve better
 
 

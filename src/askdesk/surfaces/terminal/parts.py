@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from askdesk.core.text import Shown, cut, is_blank, shown
-from askdesk.surfaces.terminal.highlight import visible
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import EMPTY, Line, Span
+from askdesk.surfaces.highlight import visible
+from askdesk.surfaces.spans import EMPTY, Line, Span
+from askdesk.surfaces.texts import say
 
 _DEEPEST = 12  # margins; what stands deeper moves no further to the right
 _ALT = 60

@@ -33,20 +33,20 @@ from askdesk.core.model import (
 )
 from askdesk.core.store import Shelf
 from askdesk.core.text import Shown, shown, shown_json
-from askdesk.surfaces.terminal import draft
-from askdesk.surfaces.terminal.call import changed_lines
+from askdesk.surfaces import draft
+from askdesk.surfaces.call import changed_lines
+from askdesk.surfaces.draft import Draft
+from askdesk.surfaces.exact import exact_name, exactly
+from askdesk.surfaces.form import Form, Given
+from askdesk.surfaces.phrases import answer_words, ended_words, label_words
+from askdesk.surfaces.rule import rule_lines
+from askdesk.surfaces.spans import text_of
 from askdesk.surfaces.terminal.dialog import Dialog, edited, enter, how_to_answer, prompt
-from askdesk.surfaces.terminal.draft import Draft
 from askdesk.surfaces.terminal.editor import edited as typed_in_editor
-from askdesk.surfaces.terminal.exact import exact_name, exactly
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.form import Form, Given
 from askdesk.surfaces.terminal.lines import Lines
-from askdesk.surfaces.terminal.phrases import answer_words, ended_words, label_words
-from askdesk.surfaces.terminal.rule import rule_lines
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.verdict import Verdict, changed, decide
-from askdesk.surfaces.terminal.view import text_of
+from askdesk.surfaces.texts import say
 
 
 class PlainSurface:

@@ -10,17 +10,17 @@ from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidReply
 from askdesk.core.model import Ask, Declined, Denied, Entry, Reply
 from askdesk.core.surface import attend_one
 from askdesk.core.text import Shown, shown
-from askdesk.surfaces.terminal import draft, snooze
+from askdesk.surfaces import draft, snooze
+from askdesk.surfaces.phrases import ended_words, settled_line
+from askdesk.surfaces.recommended import recommended
+from askdesk.surfaces.spans import text_of
 from askdesk.surfaces.terminal.dialog import KEYS
 from askdesk.surfaces.terminal.inbox_view import what
 from askdesk.surfaces.terminal.lines import Lines
-from askdesk.surfaces.terminal.phrases import ended_words, settled_line
 from askdesk.surfaces.terminal.plain import PlainSurface, entry_lines
 from askdesk.surfaces.terminal.proposal import proposal_lines
-from askdesk.surfaces.terminal.recommended import recommended
 from askdesk.surfaces.terminal.table import age
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import text_of
+from askdesk.surfaces.texts import say
 
 _SETTLED = 20
 _COMMAND = re.compile(r"(open|decline|snooze|show)?\s*(\d{1,4})(?:\s+(.*))?", re.ASCII)

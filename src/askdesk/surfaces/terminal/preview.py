@@ -10,11 +10,11 @@ from functools import lru_cache
 
 from askdesk.core.model import PreviewFormat
 from askdesk.core.text import Shown, is_blank
-from askdesk.surfaces.terminal.highlight import visible
+from askdesk.surfaces.highlight import visible
+from askdesk.surfaces.spans import Line, Span
 from askdesk.surfaces.terminal.layout import laid_out, widest
 from askdesk.surfaces.terminal.parts import Part, Text
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Line, Span
+from askdesk.surfaces.texts import say
 
 _LONGEST = 20_000  # characters that the parsers get through in a moment, whatever they are
 _MOST = 100_000  # characters that anybody would read; of more a screen only says how many there are

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from askdesk.core.model import Answered, Ask
 from askdesk.core.text import Shown, shown
-from askdesk.surfaces.terminal.page import MARGIN
-from askdesk.surfaces.terminal.phrases import answer_words, subject
-from askdesk.surfaces.terminal.recommended import recommended
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Line, Span, line, wrap
+from askdesk.surfaces.phrases import answer_words, subject
+from askdesk.surfaces.recommended import recommended
+from askdesk.surfaces.spans import MARGIN, Line, Span, line
+from askdesk.surfaces.terminal.view import wrap
+from askdesk.surfaces.texts import say
 
 Proposal: TypeAlias = tuple[Ask, Answered | None]
 

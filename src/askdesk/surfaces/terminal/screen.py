@@ -24,10 +24,11 @@ from textual.widget import Widget
 
 from askdesk.core.model import Reply
 from askdesk.core.text import Shown
+from askdesk.surfaces.spans import Line, Span, Style, line
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.page import LEAST
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Line, Picture, Size, Span, Style, cells, cropped, line, wrap
+from askdesk.surfaces.terminal.view import Picture, Size, cells, cropped, wrap
+from askdesk.surfaces.texts import say
 
 # Only the sixteen colours that every terminal's owner has chosen: they suit a light background and a dark one.
 STYLES: dict[Style, RichStyle] = {

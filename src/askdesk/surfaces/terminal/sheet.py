@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Ask, Option, Question, Reply
 from askdesk.core.text import Shown, is_blank, shown, width
+from askdesk.surfaces.form import Form, Given
+from askdesk.surfaces.phrases import flaw_words
 from askdesk.surfaces.terminal.field import Edit, Field
-from askdesk.surfaces.terminal.form import Form, Given
-from askdesk.surfaces.terminal.phrases import flaw_words
 from askdesk.surfaces.terminal.preview import preview_lines, preview_width
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.view import Picture, Size
+from askdesk.surfaces.texts import say
 
 Mode: TypeAlias = Literal["list", "note", "chat", "leave", "help"]
 SIDE_BY_SIDE = 76  # columns from which a preview stands beside the list

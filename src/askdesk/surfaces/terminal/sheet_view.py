@@ -7,24 +7,13 @@ from collections.abc import Iterable
 from askdesk.core.limits import shown_header
 from askdesk.core.model import Ask, Option, Question
 from askdesk.core.text import Shown, is_blank, shown
-from askdesk.surfaces.terminal.page import MARGIN, Row, agent_rows, choice, foot, page
-from askdesk.surfaces.terminal.phrases import answer_words, flaw_words, label_words, number_words, until_words
+from askdesk.surfaces.phrases import answer_words, flaw_words, label_words, number_words, until_words
+from askdesk.surfaces.spans import EMPTY, MARGIN, Line, Span, Style, line
+from askdesk.surfaces.terminal.page import Row, agent_rows, choice, foot, page
 from askdesk.surfaces.terminal.preview import preview_lines
 from askdesk.surfaces.terminal.sheet import LEAVING, Sheet
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import (
-    EMPTY,
-    Line,
-    Picture,
-    Size,
-    Span,
-    Style,
-    beside,
-    cells,
-    cropped,
-    line,
-    wrap,
-)
+from askdesk.surfaces.terminal.view import Picture, Size, beside, cells, cropped, wrap
+from askdesk.surfaces.texts import say
 
 _LEAST_PREVIEW = 5  # rows of a preview below the list, whatever else there is
 _BETWEEN: Line = (Span(Shown(" ")), MARGIN)

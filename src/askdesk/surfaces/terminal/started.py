@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from askdesk.core.model import Ask
+from askdesk.surfaces.draft import Draft
 from askdesk.surfaces.terminal import decision_view, sheet_view
 from askdesk.surfaces.terminal.decision import Decision
-from askdesk.surfaces.terminal.draft import Draft
 from askdesk.surfaces.terminal.sheet import Sheet
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.view import Picture, Size
+from askdesk.surfaces.texts import say
 
 
 def started(ask: Ask, size: Size, before: Draft | None) -> Sheet | Decision:

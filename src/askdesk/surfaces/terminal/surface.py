@@ -13,17 +13,17 @@ from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Ask, Reply, Settlement
 from askdesk.core.store import Shelf
 from askdesk.core.text import Shown, cut, shown
-from askdesk.surfaces.terminal import draft
+from askdesk.surfaces import draft
+from askdesk.surfaces.draft import Keeper
+from askdesk.surfaces.phrases import ended_words, left_line, settled_line
 from askdesk.surfaces.terminal.decision import Decision
-from askdesk.surfaces.terminal.draft import Keeper
 from askdesk.surfaces.terminal.editor import edited
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.phrases import ended_words, left_line, settled_line
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.started import draft_of, drawn, started
-from askdesk.surfaces.terminal.texts import say
 from askdesk.surfaces.terminal.tty import on_terminal, terminal_size
 from askdesk.surfaces.terminal.view import Size
+from askdesk.surfaces.texts import say
 
 if TYPE_CHECKING:
     from askdesk.surfaces.terminal.screen import DialogApp, End, Guard

@@ -15,7 +15,7 @@ from askdesk.core.model import Allowed, Denied, Permission, Reply
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces.terminal.dialog import KEYS
 from askdesk.surfaces.terminal.field import Edit
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 
 
 class Verdict(Struct, frozen=True):

@@ -1,59 +1,14 @@
-"""Lines of styled spans: what a screen shows, before anything is drawn. Pure; knows no terminal and no colour.
-
-A span holds Shown text alone, so whatever reaches a screen went through shown() or the catalogue.
-"""
+"""Lines of spans laid out in cells: wrapped, cropped, side by side. Pure; knows no terminal and no colour."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from askdesk.core.text import Shown, cut, width
-
-Style: TypeAlias = Literal[
-    "",
-    "dim",
-    "bold",
-    "title",  # what the desk itself says at the top
-    "tab",  # the tab one is at
-    "focus",  # the row one is at
-    "chosen",
-    "key",  # a key in the footer
-    "good",
-    "warning",
-    "error",
-    "cursor",
-    "escape",  # a character made visible: \x1b is one, not four
-    "added",
-    "removed",
-    "host",
-    "heading",
-    "strong",
-    "emphasis",
-    "code",
-    "quote",
-    "link",
-    "keyword",
-    "string",
-    "comment",
-    "number",
-    "name",
-]
-
-
-class Span(NamedTuple):
-    """A run of text in one style; `key` is what a click on it presses."""
-
-    text: Shown
-    style: Style = ""
-    key: str = ""
-
-
-Line: TypeAlias = tuple[Span, ...]
-
-EMPTY: Line = ()
+from askdesk.surfaces.spans import EMPTY, Line, Span, line, split, text_of
 
 
 class Size(NamedTuple):
@@ -84,24 +39,8 @@ class Picture(NamedTuple):
         return ""
 
 
-def line(*parts: Shown | Span) -> Line:
-    """A line of texts and spans, without those that are empty."""
-    spans = (part if isinstance(part, Span) else Span(part) for part in parts)
-    return tuple(span for span in spans if span.text)
-
-
-def text_of(spans: Line) -> Shown:
-    """A line without its styles."""
-    return Shown("".join(span.text for span in spans))
-
-
 def cells(spans: Line) -> int:
     return sum(width(span.text) for span in spans)
-
-
-def styled(spans: Line, style: Style, key: str = "") -> Line:
-    """The line with a style where it has none, and a key for clicks where it has none."""
-    return tuple(Span(span.text, span.style or style, span.key or key) for span in spans)
 
 
 def wrap(spans: Line, columns: int, margin: Line = EMPTY, *, exact: bool = False) -> list[Line]:
@@ -192,18 +131,6 @@ def _fitting(text: Shown, columns: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if width(Shown(text[:middle])) <= columns else (low, middle - 1)
     return low
-
-
-def split(spans: Line, at: int) -> tuple[Line, Line]:
-    """The first so many characters of a line, and the rest."""
-    before: list[Span] = []
-    after: list[Span] = []
-    for span in spans:
-        head, tail = span.text[: max(at, 0)], span.text[max(at, 0) :]
-        at -= len(span.text)
-        before += [span._replace(text=Shown(head))] if head else []
-        after += [span._replace(text=Shown(tail))] if tail else []
-    return tuple(before), tuple(after)
 
 
 def cropped(spans: Line, columns: int, start: int = 0) -> Line:

@@ -13,9 +13,8 @@ from typing import Any
 
 from askdesk.core import strict
 from askdesk.core.text import Shown, shown, shown_json
-from askdesk.surfaces.terminal.highlight import highlighted
-from askdesk.surfaces.terminal.page import MARGIN
-from askdesk.surfaces.terminal.view import EMPTY, Line, Span, Style, line, split, text_of
+from askdesk.surfaces.highlight import highlighted
+from askdesk.surfaces.spans import EMPTY, MARGIN, Line, Span, Style, line, split, text_of
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _JSON_ESCAPE = re.compile(r"(\\(?:u[0-9a-f]{4}|.))")

@@ -3,7 +3,7 @@
 import pytest
 
 from askdesk.core.model import Answer, Answered, Ask, Asker, Permission, Question, Questions
-from askdesk.surfaces.terminal.recommended import recommended
+from askdesk.surfaces.recommended import recommended
 from askdesk.testing.clock import NOON
 
 DATABASE = Question("Which database?", ["SQLite (Recommended)", "Postgres"])

@@ -10,9 +10,9 @@ from askdesk.core.desk import Desk
 from askdesk.core.errors import StoreBusy
 from askdesk.core.model import Ask, Asker, Permission, Questions
 from askdesk.core.store import Document, Shelf
-from askdesk.surfaces.terminal import draft
-from askdesk.surfaces.terminal.draft import Draft, Keeper, all_kept, keep, kept
-from askdesk.surfaces.terminal.form import Given
+from askdesk.surfaces import draft
+from askdesk.surfaces.draft import Draft, Keeper, all_kept, keep, kept
+from askdesk.surfaces.form import Given
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.started import draft_of, started
 from askdesk.surfaces.terminal.view import Size

@@ -20,7 +20,7 @@ from askdesk.core.model import (
     Settlement,
 )
 from askdesk.core.text import Shown, shown
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 
 
 def ended_words(settlement: Settlement) -> Shown:

@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from askdesk.core.text import Shown
-from askdesk.surfaces.terminal.exact import exact_lines
-from askdesk.surfaces.terminal.view import Line, Span, Style
+from askdesk.surfaces.exact import exact_lines
+from askdesk.surfaces.spans import Line, Span, Style
 
 _Step: TypeAlias = tuple[str, int, int, int, int]
 

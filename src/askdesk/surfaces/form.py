@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from askdesk.core.errors import InvalidReply, Problem
 from askdesk.core.model import Answer, Answered, Declined, Question
 from askdesk.core.text import is_blank
-from askdesk.surfaces.terminal.texts import say
+from askdesk.surfaces.texts import say
 
 
 class Given(Struct, frozen=True, omit_defaults=True):

@@ -12,7 +12,7 @@ from itertools import groupby
 from time import thread_time
 
 from askdesk.core.text import Shown, shown_parts
-from askdesk.surfaces.terminal.view import Line, Span, Style
+from askdesk.surfaces.spans import Line, Span, Style
 
 _LONGEST = 20_000
 _PATIENCE = 0.1  # seconds of computing; what is not lexed by then has no colours

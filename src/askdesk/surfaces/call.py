@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from askdesk.core.model import Permission
 from askdesk.core.text import Shown, is_blank, shown
-from askdesk.surfaces.terminal.diff import diff_lines, text_diff_lines
-from askdesk.surfaces.terminal.exact import (
+from askdesk.surfaces.diff import diff_lines, text_diff_lines
+from askdesk.surfaces.exact import (
     behind_margin,
     exact_lines,
     exact_name,
@@ -21,10 +21,10 @@ from askdesk.surfaces.terminal.exact import (
     field_lines,
     value_lines,
 )
-from askdesk.surfaces.terminal.highlight import language_of
-from askdesk.surfaces.terminal.host import Place, place_of
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import EMPTY, Line, Span, Style, line
+from askdesk.surfaces.highlight import language_of
+from askdesk.surfaces.host import Place, place_of
+from askdesk.surfaces.spans import EMPTY, Line, Span, Style, line
+from askdesk.surfaces.texts import say
 
 _Rest: TypeAlias = dict[str, Any]  # what of an input is not shown yet; whatever takes a field out of it, shows it
 _Value = TypeVar("_Value")

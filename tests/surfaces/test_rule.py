@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from askdesk.core import strict
 from askdesk.core.text import shown_json
-from askdesk.surfaces.terminal.page import MARGIN
-from askdesk.surfaces.terminal.rule import rule_lines
-from askdesk.surfaces.terminal.texts import ENGLISH, languages, speak, texts
-from askdesk.surfaces.terminal.view import text_of
+from askdesk.surfaces.rule import rule_lines
+from askdesk.surfaces.spans import MARGIN, text_of
+from askdesk.surfaces.texts import ENGLISH, languages, speak, texts
 
 NOT_ALL = "These words do not say all of it. As it stands:"
 

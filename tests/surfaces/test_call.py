@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from askdesk.core import strict
 from askdesk.core.model import Permission
 from askdesk.core.text import is_blank, shown, shown_json
-from askdesk.surfaces.terminal.call import call_lines, changed_lines
-from askdesk.surfaces.terminal.page import MARGIN
-from askdesk.surfaces.terminal.texts import ENGLISH, speak
-from askdesk.surfaces.terminal.view import Line, text_of
+from askdesk.surfaces.call import call_lines, changed_lines
+from askdesk.surfaces.spans import MARGIN, Line, text_of
+from askdesk.surfaces.texts import ENGLISH, speak
 
 HOSTILE = "\x1b[2K\u202e"
 

@@ -20,7 +20,7 @@ from askdesk.core.model import (
     Settlement,
     Withdrawn,
 )
-from askdesk.surfaces.terminal.phrases import (
+from askdesk.surfaces.phrases import (
     answer_words,
     ended_words,
     label_words,

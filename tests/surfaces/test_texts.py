@@ -11,10 +11,11 @@ import pytest
 import askdesk
 from askdesk.core.model import Allowed, Answer, Answered, Declined, Denied, Expired, Outcome, Withdrawn
 from askdesk.core.text import Shown, shown
-from askdesk.surfaces.terminal import call, decision, decision_view, inbox_view, rule, sheet, sheet_view
-from askdesk.surfaces.terminal.phrases import outcome_word
-from askdesk.surfaces.terminal.snooze import SPANS
-from askdesk.surfaces.terminal.texts import ENGLISH, languages, say, speak, texts
+from askdesk.surfaces import call, rule
+from askdesk.surfaces.phrases import outcome_word
+from askdesk.surfaces.snooze import SPANS
+from askdesk.surfaces.terminal import decision, decision_view, inbox_view, sheet, sheet_view
+from askdesk.surfaces.texts import ENGLISH, languages, say, speak, texts
 
 SOURCE = Path(str(files(askdesk)))
 OUTCOMES: tuple[Outcome, ...] = (

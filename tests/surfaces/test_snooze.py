@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from askdesk.core.desk import Desk
-from askdesk.surfaces.terminal.snooze import SPANS, end_of, keep, kept
+from askdesk.surfaces.snooze import SPANS, end_of, keep, kept
 from askdesk.testing.clock import NOON
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from askdesk.core.text import Shown
-from askdesk.surfaces.terminal.exact import behind_margin, exact_name, exactly, field_lines
-from askdesk.surfaces.terminal.texts import say
-from askdesk.surfaces.terminal.view import Line, Span, line
+from askdesk.surfaces.exact import behind_margin, exact_name, exactly, field_lines
+from askdesk.surfaces.spans import Line, Span, line
+from askdesk.surfaces.texts import say
 
 _PLACES = ("session", "localSettings", "projectSettings", "userSettings", "cliArg")
 _MODES = ("default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions")

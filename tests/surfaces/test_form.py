@@ -8,7 +8,7 @@ from tests.surfaces.terminal.filled import filled
 
 from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Answer, Answered, Declined, Question
-from askdesk.surfaces.terminal.form import Form, Given
+from askdesk.surfaces.form import Form, Given
 
 DATABASE = Question("Which database?", ["SQLite", "Postgres"])
 PARTS = Question("Which parts?", ["Sign-in", "Logging", "Metrics"], multi_select=True)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.core.test_text import HOSTILE
 
 from askdesk.core.text import shown
-from askdesk.surfaces.terminal.highlight import highlighted, language_of
-from askdesk.surfaces.terminal.view import Line, Span, text_of
+from askdesk.surfaces.highlight import highlighted, language_of
+from askdesk.surfaces.spans import Line, Span, text_of
 
 LANGUAGES = (
     *("python", "bash", "console", "json", "yaml", "toml", "ini", "javascript", "typescript", "tsx", "jsx", "html"),
@@ -179,6 +179,6 @@ def test_a_text_of_a_megabyte_is_quick_and_has_no_colours(unit: str) -> None:
 
 
 def test_pygments_is_loaded_with_the_first_code_only() -> None:
-    code = "from askdesk.surfaces.terminal import highlight; import sys; print('pygments' in sys.modules)"
+    code = "from askdesk.surfaces import highlight; import sys; print('pygments' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"

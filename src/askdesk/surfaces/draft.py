@@ -12,7 +12,7 @@ from msgspec import Struct
 from askdesk.core.errors import AskdeskError, InvalidReply
 from askdesk.core.model import Ask
 from askdesk.core.store import Shelf
-from askdesk.surfaces.terminal.form import Form, Given
+from askdesk.surfaces.form import Form, Given
 
 log = logging.getLogger(__name__)
 
