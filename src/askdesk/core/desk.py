@@ -74,9 +74,13 @@ class Desk:
         deadline: datetime | timedelta | None = None,
         preview_format: PreviewFormat = "none",
         follows: str | None = None,
+        id: str | None = None,
     ) -> Ask:
-        """Put an ask on the desk. When this returns it is kept; the same key and body again is the same ask."""
-        return await self._kept(self._made(body, asker, key, deadline, preview_format, follows))
+        """Put an ask on the desk. When this returns it is kept; the same key and body again is the same ask.
+
+        So is the same id again, for those who must be able to send it twice; others leave it to the desk.
+        """
+        return await self._kept(self._made(body, asker, key, deadline, preview_format, follows, id))
 
     def _made(
         self,
@@ -86,19 +90,20 @@ class Desk:
         deadline: datetime | timedelta | None,
         preview_format: PreviewFormat,
         follows: str | None,
+        id: str | None = None,
     ) -> Ask:
         now = self._clock.now()
         if isinstance(deadline, timedelta):
             deadline = now + min(deadline, _LONGEST_DEADLINE)
-        ask = Ask(self._new_id(), self._checked(body), asker or Asker(), now, key, deadline, preview_format, follows)
+        ask = Ask(id or self._new_id(), self._checked(body), asker or Asker(), now, key, deadline, preview_format, follows)
         if ask.deadline is not None and (ask.deadline.tzinfo is None or ask.is_due(now)):
             raise InvalidAsk("deadline: must be a time to come, with a time zone")
         return ask
 
     async def _kept(self, ask: Ask) -> Ask:
         standing = await self.store.add(ask)
-        if standing.id != ask.id and not _asks_the_same(standing.body, ask.body):
-            raise KeyReused(ask.key or "", standing.id)
+        if standing is not ask and not _asks_the_same(standing.body, ask.body):
+            raise KeyReused(ask.key or ask.id, standing.id)
         return standing
 
     def _checked(self, body: Body) -> Questions | Permission:
@@ -241,16 +246,18 @@ class Desk:
             entry = await self.store.get(ask_id)
         return entry
 
-    async def page(self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False) -> Page:
+    async def page(
+        self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False, text: str = ""
+    ) -> Page:
         """Some open or settled asks; see Store.page."""
         await self.store.expire(self._clock.now())
-        return await self.store.page(state, after=after, limit=limit, newest=newest)
+        return await self.store.page(state, after=after, limit=limit, newest=newest, text=text)
 
-    async def each(self, state: State, *, newest: bool = False) -> AsyncIterator[Entry]:
+    async def each(self, state: State, *, newest: bool = False, text: str = "") -> AsyncIterator[Entry]:
         """Every entry of a listing, page after page."""
         after: str | None = None
         while True:
-            page = await self.page(state, after=after, newest=newest)
+            page = await self.page(state, after=after, newest=newest, text=text)
             for entry in page.entries:
                 yield entry
             if (after := page.after) is None:

@@ -1,0 +1,1 @@
+"""The same verbs over HTTP, with tokens, and the page where people answer."""

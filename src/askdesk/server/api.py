@@ -1,0 +1,312 @@
+"""The desk's verbs over HTTP, for agents and programs on other machines and in other languages.
+
+Who somebody is comes from their token, when something was from the server's clock; neither from what they send.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from askdesk.core import strict
+from askdesk.core.desk import new_id
+from askdesk.core.errors import InvalidAsk, Problem, UnknownAsk, quoted
+from askdesk.core.model import Entry, Permission, Questions
+from askdesk.core.store import Page, State
+from askdesk.server import tokens
+from askdesk.server.doors import Door
+from askdesk.server.problems import Refused
+from askdesk.server.service import Service
+from askdesk.server.tokens import Token
+from askdesk.wire import api, permission, tool
+
+_T = TypeVar("_T")
+
+LONGEST_WAIT = 60.0  # seconds; whoever waits longer asks again, which every proxy on the way understands
+MOST_ENTRIES = 200
+_MOST_LOOKED_AT = 1000
+_ID = re.compile(api.ID)
+_encoder = msgspec.json.Encoder()
+
+
+async def post_ask(service: Service, request: Request, token: Token) -> ASGIApp:
+    new = await _read(service, request, api.NewAsk)
+    if new.id is not None and not _ID.match(new.id):
+        raise InvalidAsk([Problem("id", f"must be 32 hexadecimal digits, is {quoted(new.id)}")])
+    _check_asker(token, new)
+    if seconds := service.asks.take(token.id):
+        raise Refused(429, "too-many", "too many asks a minute", headers={"Retry-After": f"{seconds + 1:.0f}"})
+    ask_id = new.id or new_id()
+    ask = await service.desk.post(
+        _body(service, new),
+        asker=new.asker,
+        key=new.key,
+        deadline=new.deadline,
+        preview_format=new.preview_format,
+        follows=new.follows,
+        id=ask_id,
+    )
+    if not token.knows(ask):
+        raise Refused(403, "forbidden", "this id is another's")
+    if ask.id != ask_id:  # asked before, under the same key
+        return _json(_entry(await service.desk.get(ask.id)))
+    service.metrics.asks += 1
+    return _json(_entry(Entry(ask)), 201, {"Location": f"/v1/asks/{ask.id}"})
+
+
+def _body(service: Service, new: api.NewAsk) -> Questions | Permission:
+    if (new.questions is None) == (new.body is None):
+        raise InvalidAsk("needs either questions or a body")
+    return tool.parse({"questions": new.questions}, service.limits) if new.body is None else new.body
+
+
+def _check_asker(token: Token, new: api.NewAsk) -> None:
+    asker = new.asker
+    if token.projects and asker.project not in token.projects:
+        raise Refused(403, "forbidden", f"asker.project: this token asks for {quoted(list(token.projects))} alone")
+    if token.agents and asker.agent not in token.agents:
+        raise Refused(403, "forbidden", f"asker.agent: this token asks as {quoted(list(token.agents))} alone")
+
+
+async def list_asks(service: Service, request: Request, token: Token) -> ASGIApp:
+    query = _query(request, "state", "after", "limit", "newest", "text")
+    state: State = _one_of(query, "state", ("open", "settled"), "open")
+    newest = _one_of(query, "newest", ("true", "false"), "false") == "true"
+    page = await _known_page(service, token, state, query.get("after"), _limit(query), newest, query.get("text", ""))
+    return _json(api.PageDocument(tuple(map(api.entry_document, page.entries)), page.after))
+
+
+async def _known_page(
+    service: Service, token: Token, state: State, after: str | None, limit: int, newest: bool, text: str
+) -> Page:
+    """A page of what a token may know. A limited one may get fewer than it asked for, and a place to go on."""
+    entries: list[Entry] = []
+    looked_at = 0
+    while True:
+        page = await service.desk.page(state, after=after, limit=limit - len(entries), newest=newest)
+        entries += (entry for entry in page.entries if token.knows(entry.ask))
+        looked_at += len(page.entries)
+        after = page.after
+        if after is None or len(entries) >= limit or looked_at >= _MOST_LOOKED_AT:
+            return Page(tuple(entries), after)
+
+
+async def get_ask(service: Service, request: Request, token: Token) -> ASGIApp:
+    wait = _seconds(_query(request, "wait").get("wait", "0"))
+    entry = await _known(service, request, token)
+    if wait and entry.settlement is None:
+        await _until_settled(service, entry.ask.id, wait)
+        entry = await service.desk.get(entry.ask.id)
+    return _json(_entry(entry))
+
+
+async def _until_settled(service: Service, ask_id: str, wait: float) -> None:
+    """Wait, but no longer than the server lives."""
+    service.metrics.waits += 1
+    waiting = asyncio.ensure_future(service.desk.wait(ask_id, timeout=min(wait, LONGEST_WAIT)))
+    ending = asyncio.ensure_future(service.streams.ending.wait())
+    try:
+        await asyncio.wait((waiting, ending), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        service.metrics.waits -= 1
+        for task in (waiting, ending):
+            task.cancel()
+        await asyncio.wait((waiting, ending))
+
+
+async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
+    new = await _read(service, request, api.NewSettlement)
+    entry = await _known(service, request, token)
+    settlement = await service.desk.settle(
+        entry.ask.id,
+        new.reply,
+        by=token.name,
+        surface=new.surface,
+        submission=new.submission,
+        digest=new.digest,
+    )
+    service.metrics.settlements[type(settlement.outcome).__name__.lower()] += 1
+    return _json(settlement)
+
+
+async def withdraw(service: Service, request: Request, token: Token) -> ASGIApp:
+    new = await _read(service, request, api.NewWithdrawal)
+    entry = await _known(service, request, token)
+    settlement = await service.desk.withdraw(entry.ask.id, new.reason)
+    service.metrics.settlements["withdrawn"] += 1
+    return _json(settlement)
+
+
+async def expire(service: Service, request: Request, token: Token) -> ASGIApp:
+    expired = await service.desk.store.expire(service.desk.now())
+    if token.is_limited:
+        entries = [await service.desk.store.get(ask_id) for ask_id in expired]
+        expired = tuple(entry.ask.id for entry in entries if token.knows(entry.ask))
+    return _json(api.ExpiryDocument(expired))
+
+
+async def list_shelf(service: Service, request: Request, token: Token) -> ASGIApp:
+    documents = await service.desk.shelf.list(_query(request, "prefix").get("prefix", ""))
+    known = [document for document in documents if await _may_read(service, token, document.name)]
+    return _json(api.ShelfDocument(tuple(known)))
+
+
+async def get_document(service: Service, request: Request, token: Token) -> ASGIApp:
+    name = await _named(service, request, token)
+    document = await service.desk.shelf.get(name)
+    if document is None:
+        raise Refused(404, "not-found")
+    return _json(document)
+
+
+async def put_document(service: Service, request: Request, token: Token) -> ASGIApp:
+    name = await _named(service, request, token)
+    new = await _read(service, request, api.NewDocument)
+    document = await service.desk.shelf.put(name, new.value, expect=new.expect)
+    return _json(document) if document else Response(status_code=204)
+
+
+async def _named(service: Service, request: Request, token: Token) -> str:
+    name: str = request.path_params["name"]
+    if not await _may_read(service, token, name):
+        raise Refused(403, "forbidden", "this document is not for this token")
+    return name
+
+
+async def _may_read(service: Service, token: Token, name: str) -> bool:
+    """A limited token knows what was typed and put off for its asks; tokens themselves nobody sees."""
+    if name.startswith(tokens.PREFIXES):
+        return False
+    if not token.is_limited:
+        return True
+    kind, _, rest = name.partition("/")
+    if kind not in ("draft", "snooze"):
+        return False
+    try:
+        return token.knows((await service.desk.store.get(rest.partition("/")[0])).ask)
+    except UnknownAsk:
+        return False
+
+
+async def events(service: Service, request: Request, token: Token) -> ASGIApp:
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        await service.streams.serve(token, scope, receive, send)
+
+    return stream
+
+
+async def me(service: Service, request: Request, token: Token) -> ASGIApp:
+    return _json(api.MeDocument(token.kind, token.name, token.projects, token.agents, token.expires))
+
+
+async def metrics(service: Service, request: Request, token: Token) -> ASGIApp:
+    page = await service.desk.page("open", limit=10_000)
+    return PlainTextResponse(service.metrics.text(len(page.entries)), media_type="text/plain; version=0.0.4")
+
+
+async def health(service: Service, request: Request, token: Token) -> ASGIApp:
+    await service.desk.shelf.get("health")  # whether the store can be read; what it holds is told to nobody here
+    return Response(b'{"status":"ok"}', media_type="application/json")
+
+
+async def openapi(service: Service, request: Request, token: Token) -> ASGIApp:
+    from askdesk.server.openapi import document
+
+    return Response(document(), media_type="application/json")
+
+
+DOORS = (
+    Door("POST", "/v1/asks", post_ask, ("asker",)),
+    Door("GET", "/v1/asks", list_asks, ("asker", "answerer")),
+    Door("GET", "/v1/asks/{id}", get_ask, ("asker", "answerer")),
+    Door("POST", "/v1/asks/{id}/settlement", settle, ("answerer",)),
+    Door("POST", "/v1/asks/{id}/withdrawal", withdraw, ("asker",)),
+    Door("POST", "/v1/expiry", expire, ("asker", "answerer")),
+    Door("GET", "/v1/shelf", list_shelf, ("answerer",)),
+    Door("GET", "/v1/shelf/{name:path}", get_document, ("answerer",)),
+    Door("PUT", "/v1/shelf/{name:path}", put_document, ("answerer",)),
+    Door("GET", "/v1/events", events, ("asker", "answerer")),
+    Door("GET", "/v1/me", me, ("asker", "answerer")),
+    Door("GET", "/v1/openapi.json", openapi, ("asker", "answerer")),
+    Door("GET", "/metrics", metrics, ("answerer",)),
+    Door("GET", "/healthz", health, ()),
+)
+
+
+async def _known(service: Service, request: Request, token: Token) -> Entry:
+    """The ask that the path names; one that the token may not know is as unknown as one that is not there."""
+    ask_id: str = request.path_params["id"]
+    entry = await service.desk.get(ask_id)
+    if not token.knows(entry.ask):
+        raise UnknownAsk(ask_id)
+    return entry
+
+
+async def _read(service: Service, request: Request, kind: type[_T]) -> _T:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused(415, "wrong-type")
+    limits = service.limits
+    return api.read(await request.body(), kind, size=2 * limits.size, depth=limits.depth)
+
+
+def _query(request: Request, *known: str) -> dict[str, str]:
+    given = request.query_params.multi_items()
+    query = dict(given)
+    if len(query) != len(given):
+        raise InvalidAsk("a parameter of the query stands there twice")
+    if strangers := [name for name in query if name not in known]:
+        raise InvalidAsk([Problem(quoted(strangers[0]), f"is not a parameter; the parameters are {', '.join(known)}")])
+    for name, value in query.items():
+        if flaw := strict.text_flaw(value):
+            raise InvalidAsk([Problem(name, flaw)])
+    return query
+
+
+def _one_of(query: dict[str, str], name: str, values: tuple[_T, ...], default: _T) -> _T:
+    given = query.get(name, default)
+    if given not in values:
+        raise InvalidAsk([Problem(name, f"must be {' or '.join(map(str, values))}, is {quoted(given)}")])
+    return values[values.index(given)]
+
+
+def _limit(query: dict[str, str]) -> int:
+    given = query.get("limit", "50")
+    if not (given.isascii() and given.isdigit() and len(given) < 4 and 0 < int(given) <= MOST_ENTRIES):
+        raise InvalidAsk([Problem("limit", f"must be a number from 1 to {MOST_ENTRIES}, is {quoted(given)}")])
+    return int(given)
+
+
+_SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+
+
+def _seconds(given: str) -> float:
+    if not _SECONDS.fullmatch(given):
+        raise InvalidAsk([Problem("wait", f"must be a number of seconds, is {quoted(given)}")])
+    return float(given)
+
+
+def _entry(entry: Entry) -> api.EntryDocument:
+    """With what the agent gets once it is settled."""
+    document = api.entry_document(entry)
+    if entry.settlement is None:
+        return document
+    outcome = entry.settlement.outcome
+    if isinstance(entry.ask.body, Permission):
+        return replace(document, result=permission.result(entry.ask.body, outcome))
+    return replace(document, result=tool.result(entry.ask.body, outcome))
+
+
+def _json(
+    value: Struct,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    return Response(_encoder.encode(value), status, headers=headers, media_type="application/json")

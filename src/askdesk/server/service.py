@@ -1,0 +1,73 @@
+"""What all routes share: the desk, under which address it is reached, how much of it one client may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from askdesk.core.desk import Desk
+from askdesk.core.limits import Limits
+from askdesk.server.events import Streams
+from askdesk.server.metrics import Metrics
+
+
+class Service:
+    def __init__(
+        self,
+        desk: Desk,
+        url: str,
+        *,
+        limits: Limits,
+        asks_a_minute: float = 600,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.desk, self.url, self.limits = desk, url.rstrip("/"), limits
+        self.metrics = Metrics()
+        self.streams = Streams(desk, self.metrics)
+        self.asks = Rate(asks_a_minute, clock=clock)
+        self.failures = Rate(60, clock=clock)  # of sign-ins: 256 random bits need no more, and a person makes few
+
+    @property
+    def is_secure(self) -> bool:
+        return self.url.startswith("https:")
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or (443 if self.is_secure else 80)
+
+    async def end(self) -> None:
+        """Let every stream and every wait come to its end."""
+        await self.streams.end()
+
+
+class Rate:
+    """So many a minute for each name, in bursts of as many; names that were quiet are forgotten."""
+
+    _MOST_NAMES = 10_000
+
+    def __init__(self, a_minute: float, *, clock: Callable[[], float]) -> None:
+        self._a_minute, self._clock = a_minute, clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str) -> float:
+        """Seconds until there is one for this name: 0 when it was taken now."""
+        left, _ = self._now(name)
+        if left < 1:
+            return (1 - left) * 60 / self._a_minute
+        self._put(name, left - 1)
+        return 0
+
+    def is_spent(self, name: str) -> bool:
+        return self._now(name)[0] < 1
+
+    def _now(self, name: str) -> tuple[float, float]:
+        left, at = self._left.get(name, (self._a_minute, self._clock()))
+        now = self._clock()
+        return min(self._a_minute, left + (now - at) * self._a_minute / 60), now
+
+    def _put(self, name: str, left: float) -> None:
+        if len(self._left) >= self._MOST_NAMES and name not in self._left:
+            self._left.pop(next(iter(self._left)))
+        self._left.pop(name, None)  # so that the oldest stands first
+        self._left[name] = (left, self._clock())

@@ -1,0 +1,239 @@
+"""Who may do what over HTTP: tokens, kept hashed on the desk's shelf, and one-time links that sign a browser in.
+
+An asker's token asks, waits and withdraws; an answerer's settles; a page's belongs to a browser and does what an
+answerer's does, on the page alone. No token does both. A limited one knows only the asks of its projects and agents.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from hashlib import sha256
+from secrets import token_hex, token_urlsafe
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from askdesk.core.checks import text_problems
+from askdesk.core.errors import InvalidAsk, InvalidSettings, Problem, VersionConflict, quoted
+from askdesk.core.model import Ask
+from askdesk.core.store import Shelf
+
+log = logging.getLogger(__name__)
+
+Kind: TypeAlias = Literal["asker", "answerer", "page"]
+
+PREFIXES = ("token/", "link/")  # documents that hold these, which nobody may read or write over HTTP
+LINK_LIFE = timedelta(minutes=15)
+PAGE_LIFE = timedelta(hours=12)  # since the page was last used
+_RENEW_AFTER = timedelta(hours=1)
+
+_TEXT = re.compile(r"askdesk_(?:asker|answerer|page)_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
+
+
+class Token(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What is kept of a token: everything but its secret."""
+
+    v: int = 1
+    id: str
+    kind: Kind
+    name: str  # who settles, as others will read it; or a name to know an agent's token by
+    hash: str
+    created: datetime
+    projects: tuple[str, ...] = ()  # none: all
+    agents: tuple[str, ...] = ()
+    expires: datetime | None = None
+    revoked: datetime | None = None
+
+    def knows(self, ask: Ask) -> bool:
+        """Whether it may hear of an ask at all."""
+        asker = ask.asker
+        return (not self.projects or asker.project in self.projects) and (not self.agents or asker.agent in self.agents)
+
+    @property
+    def is_limited(self) -> bool:
+        return bool(self.projects or self.agents)
+
+    def is_valid(self, now: datetime) -> bool:
+        return self.revoked is None and (self.expires is None or now < self.expires)
+
+
+class Link(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What is kept of a one-time link: the page token that it will become."""
+
+    v: int = 1
+    name: str
+    expires: datetime
+    projects: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+
+
+async def new_token(
+    shelf: Shelf,
+    kind: Kind,
+    name: str,
+    *,
+    now: datetime,
+    projects: Iterable[str] = (),
+    agents: Iterable[str] = (),
+    expires: datetime | None = None,
+) -> tuple[Token, str]:
+    """A token and its text, which is known to nobody but the caller."""
+    _check_texts(name, projects, agents)
+    secret = token_urlsafe(32)
+    token = Token(
+        id=token_hex(8),
+        kind=kind,
+        name=name,
+        hash=_hashed(secret),
+        created=now,
+        projects=tuple(projects),
+        agents=tuple(agents),
+        expires=expires,
+    )
+    await shelf.put(f"token/{token.id}", _written(token), expect=0)
+    return token, f"askdesk_{kind}_{token.id}_{secret}"
+
+
+async def found(shelf: Shelf, text: str, now: datetime) -> Token | None:
+    """The token that a text is, if it is valid now."""
+    parts = _TEXT.fullmatch(text)
+    token = await _read(shelf, parts[1]) if parts else None
+    if parts is None or token is None or not token.is_valid(now):
+        return None
+    return token if hmac.compare_digest(_hashed(parts[2]), token.hash) else None
+
+
+async def is_still_valid(shelf: Shelf, token: Token, now: datetime) -> bool:
+    """Whether one that was valid when a stream began is valid now."""
+    current = await _read(shelf, token.id)
+    return current is not None and current.is_valid(now)
+
+
+async def renewed(shelf: Shelf, token: Token, now: datetime) -> Token | None:
+    """A page's token with a new life, where it was used long enough after the last time; else None."""
+    expires = now + PAGE_LIFE
+    if token.kind != "page" or token.expires is None or expires - token.expires < _RENEW_AFTER:
+        return None
+    document = await shelf.get(f"token/{token.id}")
+    if document is None or (current := _token(document.value)) is None or not current.is_valid(now):
+        return None
+    longer = replace(current, expires=expires)
+    try:
+        await shelf.put(document.name, _written(longer), expect=document.version)
+    except VersionConflict:  # renewed by another request, or revoked
+        return None
+    return longer
+
+
+async def tokens(shelf: Shelf) -> tuple[Token, ...]:
+    """All of them, oldest first, also those that no longer hold."""
+    read = (_token(document.value) for document in await shelf.list("token/"))
+    return tuple(sorted((token for token in read if token), key=lambda token: token.created))
+
+
+async def revoke(shelf: Shelf, token_id: str, now: datetime) -> Token:
+    """Make a token worthless, from now on and for ever. Twice is once."""
+    while True:
+        document = await shelf.get(f"token/{token_id}")
+        token = _token(document.value) if document else None
+        if document is None or token is None:
+            raise InvalidAsk(f"there is no token {quoted(token_id)}")
+        if token.revoked:
+            return token
+        revoked = replace(token, revoked=now)
+        try:
+            await shelf.put(document.name, _written(revoked), expect=document.version)
+        except VersionConflict:
+            continue
+        return revoked
+
+
+async def new_link(
+    shelf: Shelf,
+    name: str,
+    *,
+    now: datetime,
+    projects: Iterable[str] = (),
+    agents: Iterable[str] = (),
+    life: timedelta = LINK_LIFE,
+) -> str:
+    """A code that signs one browser in, once."""
+    _check_texts(name, projects, agents)
+    await _forget_old_links(shelf, now)
+    code = token_urlsafe(24)
+    link = Link(name=name, expires=now + life, projects=tuple(projects), agents=tuple(agents))
+    await shelf.put(_link_name(code), msgspec.json.encode(link).decode())
+    return code
+
+
+async def redeem(shelf: Shelf, code: str, now: datetime) -> tuple[Token, str] | None:
+    """A page token for a code; None where the code is unknown, too old or used. Of two at once one gets it."""
+    document = await shelf.get(_link_name(code))
+    link = _link(document.value) if document else None
+    if document is None or link is None:
+        return None
+    try:
+        await shelf.put(document.name, None, expect=document.version)
+    except VersionConflict:
+        return None
+    if link.expires <= now:
+        return None
+    return await new_token(
+        shelf, "page", link.name, now=now, projects=link.projects, agents=link.agents, expires=now + PAGE_LIFE
+    )
+
+
+async def _forget_old_links(shelf: Shelf, now: datetime) -> None:
+    for document in await shelf.list("link/"):
+        link = _link(document.value)
+        if link is not None and link.expires <= now:
+            await shelf.put(document.name, None)
+
+
+async def _read(shelf: Shelf, token_id: str) -> Token | None:
+    document = await shelf.get(f"token/{token_id}")
+    return _token(document.value) if document else None
+
+
+def _token(value: str) -> Token | None:
+    try:
+        token = msgspec.json.decode(value, type=Token)
+    except msgspec.MsgspecError:  # of a newer version: one that cannot be understood holds for nothing
+        log.warning("a token on the shelf cannot be read by this version")
+        return None
+    return token if token.v == 1 else None
+
+
+def _link(value: str) -> Link | None:
+    try:
+        link = msgspec.json.decode(value, type=Link)
+    except msgspec.MsgspecError:
+        return None
+    return link if link.v == 1 else None
+
+
+def _written(token: Token) -> str:
+    return msgspec.json.encode(token).decode()
+
+
+def _hashed(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()  # of 256 random bits: nobody can guess them, so a quick hash will do
+
+
+def _link_name(code: str) -> str:
+    return f"link/{sha256(code.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _check_texts(name: str, projects: Iterable[str], agents: Iterable[str]) -> None:
+    texts = [("name", name), *(("project", text) for text in projects), *(("agent", text) for text in agents)]
+    problems: list[Problem] = [p for path, text in texts for p in text_problems(path, text, blank=False)]
+    if any(character in name for character in "/\t\n"):
+        problems.append(Problem("name", f"must be a name without /, tabs and line breaks, is {quoted(name)}"))
+    if problems:
+        raise InvalidSettings(problems)
