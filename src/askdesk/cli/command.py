@@ -79,6 +79,14 @@ def plain_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="plain lines instead of a form, as for a screen reader")
 
 
+def limit_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which asks somebody may know of."""
+    for name in ("project", "agent"):
+        parser.add_argument(
+            f"--{name}", action="append", default=[], metavar="NAME", help=f"only asks of this {name}; may be repeated"
+        )
+
+
 def guarded(run: Callable[[], int]) -> int:
     """Run a command; its errors become a message on standard error and an exit code."""
     logging.basicConfig(format="askdesk: %(message)s", level=logging.WARNING)

@@ -431,6 +431,11 @@ class Denied(Struct, frozen=True, omit_defaults=True, tag="denied", tag_field="o
         _check_said("message", self.message)
         _check_said("redirect", self.redirect)
 
+    @classmethod
+    def another_way(cls, words: str) -> Denied:
+        """A no that shows the agent a way the person would rather have."""
+        return cls(f"Another way: {words}")
+
 
 class Expired(Struct, frozen=True, tag="expired", tag_field="outcome"):
     """Nobody replied before the deadline."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from askdesk.core import strict
 from askdesk.core.model import Permission
 from askdesk.core.text import Shown, is_blank, shown
 from askdesk.surfaces.diff import diff_lines, text_diff_lines
@@ -54,6 +55,11 @@ def changed_lines(before: str, after: str) -> tuple[Line, ...]:
     """All of two inputs, given as JSON texts: what goes, what comes and what stays."""
     old, new = (field_lines(json.loads(text), comma="") for text in (before, after))
     return tuple(behind_margin(diff_lines(old, new)))
+
+
+def same_json(one: str, other: str) -> bool:
+    """Whether two JSON texts say the very same: 1, 1.0 and true are equal to Python alone."""
+    return strict.dumps(json.loads(one)) == strict.dumps(json.loads(other))
 
 
 def _title(tool: str) -> Line:

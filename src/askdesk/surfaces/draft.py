@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from secrets import token_hex
+from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
@@ -88,6 +88,12 @@ async def keep(shelf: Shelf, ask: Ask, by: str, draft: Draft | None) -> bool:
     return True
 
 
+async def keep_apart(shelf: Shelf, ask: Ask, by: str, draft: Draft) -> None:
+    """Somebody else was first, perhaps the same person in another window: beside what they typed, not over it."""
+    if not draft.is_empty:
+        await keep(shelf, ask, f"{by}{_APART}{sha256(msgspec.json.encode(draft)).hexdigest()[:8]}", draft)
+
+
 class Keeper:
     """Writes the draft once the person pauses, and at the end."""
 
@@ -123,9 +129,8 @@ class Keeper:
             self._kept = latest
 
     async def keep_apart(self) -> None:
-        """Somebody else was first, perhaps the same person in another window: beside what they typed, not over it."""
-        if self._latest is not None and not self._latest.is_empty:
-            await keep(self._shelf, self._ask, f"{self._by}{_APART}{token_hex(4)}", self._latest)
+        if self._latest is not None:
+            await keep_apart(self._shelf, self._ask, self._by, self._latest)
 
     async def drop(self) -> None:
         """It was sent: there is no draft any more, and none on its way."""

@@ -10,7 +10,8 @@ import pytest
 
 from askdesk.core.model import Answer, Answered, Ask, Asker, Entry, Permission, Question, Questions, Settlement
 from askdesk.core.text import Shown, width
-from askdesk.surfaces.terminal.table import age, is_gone, table
+from askdesk.surfaces.asker import age, is_gone
+from askdesk.surfaces.terminal.table import table
 from askdesk.testing.clock import NOON
 
 DATABASE = Questions([Question("Which database?", ["SQLite", "Postgres"])])

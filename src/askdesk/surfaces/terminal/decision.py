@@ -16,12 +16,11 @@ from msgspec.structs import replace
 from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Allowed, Ask, Denied, Permission, Reply
 from askdesk.core.text import Shown, is_blank, shown
-from askdesk.surfaces.call import call_lines, changed_lines, claim_lines
+from askdesk.surfaces.call import call_lines, changed_lines, claim_lines, same_json
 from askdesk.surfaces.rule import rule_lines
 from askdesk.surfaces.spans import MARGIN, Line, Span
 from askdesk.surfaces.terminal.field import Edit, Field
 from askdesk.surfaces.terminal.passage import Passage
-from askdesk.surfaces.terminal.verdict import another_way, same_json
 from askdesk.surfaces.terminal.view import Picture, Size, wrap
 from askdesk.surfaces.texts import say
 
@@ -356,7 +355,7 @@ class Decision(Struct, frozen=True):
             case "redirect":
                 return Denied(redirect=words)
             case _:
-                return another_way(words)
+                return Denied.another_way(words)
 
     def _checked(self) -> Decision:
         """Only sound JSON goes on, and only after it was shown what will run instead."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from askdesk.core.model import Answered, Ask, Entry
 from askdesk.core.text import Shown, shown
+from askdesk.surfaces.asker import age, is_gone, project_name
 from askdesk.surfaces.phrases import answers_line, ended_words, subject, until_words
 from askdesk.surfaces.snooze import SPANS
 from askdesk.surfaces.spans import EMPTY, Line, Span, Style, line, styled
@@ -14,7 +14,6 @@ from askdesk.surfaces.terminal.inbox import Inbox
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
 from askdesk.surfaces.terminal.proposal import proposal_rows
 from askdesk.surfaces.terminal.started import drawn
-from askdesk.surfaces.terminal.table import age, is_gone
 from askdesk.surfaces.terminal.view import Picture, cropped, padded, wrap
 from askdesk.surfaces.texts import say
 
@@ -77,7 +76,7 @@ def _row(inbox: Inbox, entry: Entry) -> Line:
 
 def _columns(inbox: Inbox, ask: Ask) -> list[tuple[Shown, int]]:
     """Age, asker and project, as far as there is room for them beside the question."""
-    project = shown(os.path.basename(ask.asker.project.rstrip("/")) or ask.asker.project)
+    project = shown(project_name(ask.asker))
     columns = [(Shown(age(inbox.now - ask.created)), 4), (shown(ask.asker.agent), 12), (project, 14)]
     return columns[: 1 if inbox.size.columns < 50 else 2 if inbox.size.columns < 72 else 3]
 

@@ -11,6 +11,7 @@ from askdesk.core.model import Ask, Declined, Denied, Entry, Reply
 from askdesk.core.surface import attend_one
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces import draft, snooze
+from askdesk.surfaces.asker import age
 from askdesk.surfaces.phrases import ended_words, settled_line
 from askdesk.surfaces.recommended import recommended
 from askdesk.surfaces.spans import text_of
@@ -19,7 +20,6 @@ from askdesk.surfaces.terminal.inbox_view import what
 from askdesk.surfaces.terminal.lines import Lines
 from askdesk.surfaces.terminal.plain import PlainSurface, entry_lines
 from askdesk.surfaces.terminal.proposal import proposal_lines
-from askdesk.surfaces.terminal.table import age
 from askdesk.surfaces.texts import say
 
 _SETTLED = 20

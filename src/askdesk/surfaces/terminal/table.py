@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from askdesk.core.model import Ask, Asker, Entry
+from askdesk.core.model import Ask, Entry
 from askdesk.core.text import Shown, cut, shown, width
+from askdesk.surfaces.asker import age, is_gone, project_name
 
 _WIDTHS = (8, 6, 14, 20)
-_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def table(entries: Iterable[Entry], now: datetime, columns: int = 10_000) -> Iterable[str]:
@@ -24,29 +22,7 @@ def _lines(entries: Iterable[Entry], now: datetime) -> Iterable[Shown]:
     yield _row("ID", "AGE", "AGENT", "PROJECT", "ASK")
     for entry in entries:
         ask = entry.ask
-        project = os.path.basename(ask.asker.project.rstrip("/")) or ask.asker.project
-        yield _row(ask.id[: _WIDTHS[0]], age(now - ask.created), ask.asker.agent, project, _what(entry))
-
-
-def age(span: timedelta) -> str:
-    seconds = max(int(span.total_seconds()), 0)
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return "now"
-
-
-def is_gone(asker: Asker) -> bool:
-    """Whether the process that asked has ended; only its own machine can tell."""
-    if asker.process is None or asker.host != socket.gethostname():
-        return False
-    try:
-        os.kill(asker.process, 0)
-    except (ProcessLookupError, OverflowError):  # or a number that no process has
-        return True
-    except OSError:  # it lives, as somebody else's
-        return False
-    return False
+        yield _row(ask.id[: _WIDTHS[0]], age(now - ask.created), ask.asker.agent, project_name(ask.asker), _what(entry))
 
 
 def _what(entry: Entry) -> str:

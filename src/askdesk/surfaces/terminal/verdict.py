@@ -13,6 +13,7 @@ from askdesk.core import strict
 from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Allowed, Denied, Permission, Reply
 from askdesk.core.text import Shown, shown
+from askdesk.surfaces.call import same_json
 from askdesk.surfaces.terminal.dialog import KEYS
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.texts import say
@@ -48,18 +49,13 @@ def _decision(verdict: Verdict, line: str) -> Verdict | Reply | Edit | None:
         case "/instead", words if words:
             return Denied(redirect=words)
         case "/another", words if words:
-            return another_way(words)
+            return Denied.another_way(words)
         case "/stop", _:
             return Denied(words, stop=True)
         case "/later", "":
             return None
         case _:
             return _change(verdict, word.lower(), words)
-
-
-def another_way(words: str) -> Denied:
-    """A no that shows the agent a way the person would rather have."""
-    return Denied(f"Another way: {words}")
 
 
 def _change(verdict: Verdict, word: str, words: str) -> Verdict | Reply | Edit:
@@ -84,11 +80,6 @@ def changed(verdict: Verdict, text: str) -> Verdict:
     if same_json(text, verdict.permission.input):
         return replace(verdict, input="", said=say("decision.unchanged"))
     return replace(verdict, input=text, said=say("verdict.changed"))
-
-
-def same_json(one: str, other: str) -> bool:
-    """Whether two JSON texts say the very same: 1, 1.0 and true are equal to Python alone."""
-    return strict.dumps(json.loads(one)) == strict.dumps(json.loads(other))
 
 
 def _set(verdict: Verdict, name: str, words: str) -> Verdict:

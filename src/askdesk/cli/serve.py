@@ -1,0 +1,149 @@
+"""Run the desk's page and its HTTP API: people answer in a browser, agents ask from other machines.
+
+askdesk serve                                        on this machine alone; prints a link that signs you in, once
+askdesk serve --host 0.0.0.0 --tls-cert c --tls-key k   for a phone or a team, with a QR code of the link
+askdesk serve --behind-proxy https://desk.example    where something in front of it speaks TLS
+
+Ctrl-C or SIGTERM ends it; whoever waits comes back when it runs again, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from askdesk.cli.command import say
+from askdesk.cli.main import ANSWERED
+
+if TYPE_CHECKING:
+    from askdesk.core.desk import Desk
+    from askdesk.server.run import Address
+    from askdesk.settings import Settings
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine alone)")
+    parser.add_argument("--port", type=int, default=8700, help="default: 8700; 0 takes any that is free")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS with this certificate …")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="… and this key")
+    parser.add_argument("--behind-proxy", metavar="URL", help="the https:// URL of the proxy in front that speaks TLS")
+    parser.add_argument("--by", metavar="NAME", help="whom the printed link signs in (default: the setting `by`)")
+    parser.add_argument("--no-link", action="store_true", help="print the address alone, without signing anybody in")
+    parser.add_argument("--qr", action="store_true", help="also print the link as a QR code, as for other machines")
+    parser.add_argument("--notify", action="append", metavar="URL", help="tell people there of new asks (apprise URL)")
+    parser.add_argument(
+        "--log",
+        choices=["auto", "requests", "none"],
+        default="auto",
+        help="a line of JSON a request; auto: unless on a terminal",
+    )
+
+
+def run(given: Namespace) -> int:
+    from askdesk.server.run import Address
+
+    address = Address(given.host, given.port, given.tls_cert, given.tls_key, given.behind_proxy)
+    address.check()
+    _log(given.log)
+    with suppress(KeyboardInterrupt):  # before there was anything to end
+        return _run(_serve(given, address))
+    return ANSWERED
+
+
+def _run(work: object) -> int:
+    """On uvloop where it is installed: half the time a request."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)  # type: ignore[arg-type]
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return int(runner.run(work))  # type: ignore[arg-type]
+
+
+def _log(wanted: str) -> None:
+    """Requests, one line of JSON each, on standard error; what else is wrong goes there too."""
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what it has to say, the guard and the protocol say
+    requests = logging.getLogger("askdesk.requests")
+    requests.propagate = False
+    if wanted == "requests" or (wanted == "auto" and not sys.stderr.isatty()):
+        requests.setLevel(logging.INFO)
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        requests.addHandler(handler)
+
+
+async def _serve(given: Namespace, address: Address) -> int:
+    from askdesk.core.limits import OPEN
+    from askdesk.open import open_desk, sized
+    from askdesk.server.run import serve
+    from askdesk.server.service import Service
+    from askdesk.settings import load
+    from askdesk.surfaces import serving
+
+    settings = load()
+    async with open_desk(given.store) as desk:
+        listening = address.listen()
+        url = address.url(listening.getsockname()[1])
+        service = Service(desk, url, limits=sized(OPEN, settings))
+        name = await serving.begin(desk.shelf, url, desk.now())
+        try:
+            await _greet(given, address, desk, url, settings)
+            async with _notifying(given, desk, url, settings):
+                await serve(service, address, listening)
+        finally:
+            await serving.end(desk.shelf, name)
+    return say("the desk is closed")
+
+
+async def _greet(given: Namespace, address: Address, desk: Desk, url: str, settings: Settings) -> None:
+    from askdesk.server import tokens
+
+    if given.no_link:
+        print(url, flush=True)
+        return
+    code = await tokens.new_link(desk.shelf, given.by or settings.by, now=desk.now())
+    link = f"{url}/sign-in?code={code}"
+    print(link, flush=True)
+    if sys.stdout.isatty():
+        if given.qr or not address.is_loopback:
+            print_qr(link)
+        minutes = tokens.LINK_LIFE // timedelta(minutes=1)
+        say(f"the link signs one browser in, once, within {minutes} minutes; askdesk link makes another. Ctrl-C ends")
+
+
+def print_qr(link: str) -> None:
+    import segno
+
+    segno.make(link, error="l").terminal(compact=True)
+
+
+@asynccontextmanager
+async def _notifying(given: Namespace, desk: Desk, url: str, settings: Settings) -> AsyncIterator[None]:
+    """Tell people elsewhere of new asks, where somebody wants that."""
+    urls = given.notify or settings.notify_urls
+    if not urls:
+        yield
+        return
+    from askdesk.surfaces.notify import Notifier
+
+    notifier = Notifier(
+        desk,
+        urls,
+        detail=settings.notify_detail,
+        after=timedelta(seconds=settings.notify_after),
+        link=lambda ask_id: f"{url}/asks/{ask_id}" if ask_id else f"{url}/",
+    )
+    running = asyncio.ensure_future(notifier.run())
+    try:
+        yield
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running

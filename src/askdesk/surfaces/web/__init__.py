@@ -1,0 +1,1 @@
+"""The page: what people answer on in a browser."""

@@ -1,0 +1,221 @@
+"""What the page shows of asks, as values for its templates. Pure but for the look whether a process still lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from askdesk.core.model import (
+    Allowed,
+    Answer,
+    Answered,
+    Ask,
+    Asker,
+    Declined,
+    Denied,
+    Entry,
+    Option,
+    Permission,
+    Question,
+    Settlement,
+    Withdrawn,
+)
+from askdesk.core.text import Shown, cut, shown
+from askdesk.surfaces.asker import age, is_gone, project_name
+from askdesk.surfaces.call import call_lines, changed_lines
+from askdesk.surfaces.form import Form
+from askdesk.surfaces.phrases import answer_words, ended_words, subject, until_words
+from askdesk.surfaces.rule import rule_lines
+from askdesk.surfaces.spans import Line
+from askdesk.surfaces.texts import say
+from askdesk.surfaces.web.markdown import markdown_html, plain_html
+from askdesk.surfaces.web.markup import html_lines
+
+_LONG_LINES, _LONG_CELLS = 40, 6_000  # of a call, before its middle is left out until the person opens it
+_HEAD, _TAIL = 12, 8
+_TELLING = ("command", "file_path", "url", "query", "pattern")  # fields that tell one call from another in a list
+_SUBJECT = 160  # cells of a row in a list
+
+
+class Filter(NamedTuple):
+    """Which open asks are listed, and in what order; as the address of the page has it."""
+
+    order: str = "oldest"
+    agent: str = ""
+    project: str = ""
+
+    @property
+    def query(self) -> str:
+        """For links that keep it: nothing where it is the usual one."""
+        given = {name: value for name, value in self._asdict().items() if value != Filter._field_defaults[name]}
+        return f"?{urlencode(given)}" if given else ""
+
+    def takes(self, asker: Asker) -> bool:
+        return self.agent in ("", asker.agent) and self.project in ("", asker.project)
+
+
+class Row(NamedTuple):
+    """One line of a list."""
+
+    id: str
+    kind: str
+    subject: Shown
+    agent: Shown
+    project: Shown
+    age: str
+    created: datetime
+    until: Shown
+    is_gone: bool
+    ended: Shown
+
+
+class Listed(NamedTuple):
+    """The list of open asks beside the page."""
+
+    rows: tuple[Row, ...]
+    all: int  # open asks, also those that the filter leaves out
+    filter: Filter
+    agents: tuple[str, ...]
+    projects: tuple[str, ...]
+
+
+def listed(asks: Sequence[Ask], filter: Filter, now: datetime) -> Listed:
+    """Of open asks, oldest first."""
+    taken = [ask for ask in asks if filter.takes(ask.asker)]
+    rows = [row_of(Entry(ask), now) for ask in (reversed(taken) if filter.order == "newest" else taken)]
+    agents = sorted({ask.asker.agent for ask in asks} | {filter.agent} - {""})
+    projects = sorted({ask.asker.project for ask in asks if ask.asker.project} | {filter.project} - {""})
+    return Listed(tuple(rows), len(asks), filter, tuple(agents), tuple(projects))
+
+
+def row_of(entry: Entry, now: datetime) -> Row:
+    ask = entry.ask
+    return Row(
+        ask.id,
+        "permission" if ask.permission else "questions",
+        cut(summary(ask), _SUBJECT),
+        shown(ask.asker.agent),
+        shown(project_name(ask.asker)),
+        age(now - (entry.settlement.at if entry.settlement else ask.created)),
+        entry.settlement.at if entry.settlement else ask.created,
+        until_words(ask),
+        entry.settlement is None and is_gone(ask.asker),
+        ended_words(entry.settlement) if entry.settlement else Shown(""),
+    )
+
+
+def summary(ask: Ask) -> Shown:
+    """What an ask is about, on one line: a tool with the beginning of its input, or the first question."""
+    if ask.permission:
+        value = ask.permission.value
+        telling = next((value[name] for name in _TELLING if isinstance(value.get(name), str)), ask.permission.input)
+        return Shown(f"{subject(ask)}: {shown(telling)}")
+    more = len(ask.questions) - 1
+    return say("web.more", what=subject(ask), count=more) if more else subject(ask)
+
+
+class Call(NamedTuple):
+    """A tool call to be judged: all of it, or its ends and how much lies between them."""
+
+    before: Markup
+    hidden: int
+    after: Markup
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.hidden
+
+
+def call_of(permission: Permission, *, whole: bool) -> Call:
+    return _part(call_lines(permission), whole=whole)
+
+
+def change_of(permission: Permission, changed: str, *, whole: bool) -> Call:
+    """What a change makes of the input."""
+    return _part(changed_lines(permission.input, changed), whole=whole)
+
+
+def _part(lines: Sequence[Line], *, whole: bool) -> Call:
+    cells = sum(len(span.text) for spans in lines for span in spans)
+    if whole or (len(lines) <= _LONG_LINES and cells <= _LONG_CELLS):
+        return Call(html_lines(lines), 0, Markup())
+    if len(lines) > _HEAD + _TAIL:
+        return Call(html_lines(lines[:_HEAD]), len(lines) - _HEAD - _TAIL, html_lines(lines[-_TAIL:]))
+    return Call(html_lines(lines[:1]), max(len(lines) - 1, 1), Markup())  # few lines, and long ones
+
+
+def rules_of(permission: Permission) -> tuple[Markup, ...]:
+    """What comes of keeping each of the rules that the agent proposes."""
+    return tuple(html_lines(rule_lines(rule)) for rule in permission.suggestions)
+
+
+def preview_html(ask: Ask, option: Option) -> Markup:
+    """A preview for the page itself; one in HTML is not for it, but for a frame of its own."""
+    text = option.preview or ""
+    return markdown_html(text) if ask.preview_format == "markdown" else plain_html(text)
+
+
+class Said(NamedTuple):
+    """One question of a settled ask: every option with whether it was chosen, own words, a note."""
+
+    question: Question
+    chosen: tuple[bool, ...]
+    answer: Answer | None
+
+
+def said_of(ask: Ask, settlement: Settlement) -> tuple[Said, ...]:
+    """What was said to each question, also to those options that were not chosen."""
+    match settlement.outcome:
+        case Answered(answers) | Declined(so_far=answers) if answers:
+            pairs: Iterable[tuple[Question, Answer | None]] = zip(ask.questions, answers, strict=True)
+        case _:
+            pairs = ((question, None) for question in ask.questions)
+    return tuple(
+        Said(question, tuple(answer is not None and o.label in answer.chosen for o in question.options), answer)
+        for question, answer in pairs
+    )
+
+
+class Words(NamedTuple):
+    """What a person said beside the choice: with a label of ours."""
+
+    label: Shown
+    text: str
+
+
+def words_of(settlement: Settlement) -> tuple[Words, ...]:
+    match settlement.outcome:
+        case Declined(message=message, stop=stop):
+            said = [("web.message", message)]
+        case Denied(message=message, stop=stop, redirect=redirect):
+            said = [("web.message", message), ("web.instead", redirect)]
+        case Withdrawn(reason=reason):
+            said, stop = [("web.reason", reason)], False
+        case _:
+            return ()
+    words = [Words(say(key), text) for key, text in said if text]
+    return (*words, *((Words(say("web.stopped"), ""),) if stop else ()))
+
+
+def allowed_of(permission: Permission, settlement: Settlement) -> tuple[Markup | None, tuple[Markup, ...]]:
+    """What ran instead of what was asked for, and which rules were kept."""
+    outcome = settlement.outcome
+    if not isinstance(outcome, Allowed):
+        return None, ()
+    changed = html_lines(changed_lines(permission.input, outcome.input)) if outcome.input is not None else None
+    return changed, tuple(html_lines(rule_lines(rule)) for rule in outcome.remember)
+
+
+class Reviewed(NamedTuple):
+    question: Question
+    words: Shown
+    is_blank: bool
+
+
+def review_of(form: Form) -> tuple[Reviewed, ...]:
+    answers = zip(form.questions, form.answers, strict=True)
+    return tuple(Reviewed(question, answer_words(answer), answer is None) for question, answer in answers)
