@@ -5,11 +5,17 @@ from pathlib import Path
 
 from tests.cli.command import CALL, Ran, askdesk, kept, posted, settled, unread
 
-from askdesk.core.model import Answer, Answered, Declined, Permission, Question
+from askdesk.core.model import Answer, Answered, Declined, Denied, Permission, Question
 from askdesk.wire import record
 
 WHICH = Question("Which database?", ["SQLite", "Postgres"])
 HEADING = "ID        AGE     AGENT           PROJECT               ASK"
+
+
+def listed_ids(*arguments: str) -> list[str]:
+    ran = askdesk("list", "--json", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    return [entry["ask"]["id"] for entry in json.loads(ran.out)["entries"]]
 
 
 def without_age(line: str) -> str:
@@ -52,6 +58,26 @@ def test_a_long_list_goes_on_where_it_ended() -> None:
     assert page["entries"] == [record.plain(kept(ask.id)) for ask in asks[:2]]
     assert rest == {"entries": [record.plain(kept(asks[2].id))], "after": None}
     assert shown.err == f"askdesk: there are more: --after {page['after']}\n"
+
+
+def test_a_text_lists_only_what_it_matches() -> None:
+    asks = [posted(WHICH), posted(Permission("Bash", CALL)), posted(Permission("Bash", CALL)), posted(WHICH)]
+    settled(asks[2], Denied("not the build folder"))
+    settled(asks[3], Declined())
+
+    assert listed_ids("--text", "data whi") == [asks[0].id]
+    assert listed_ids("--text", 'rm "build" tool:bash') == [asks[1].id]
+    assert listed_ids("--text", "folder", "--settled") == [asks[2].id]
+    assert listed_ids("--text", "is:declined by:ana on:elsewhere", "--settled") == [asks[3].id]
+    assert listed_ids("--text", "builder", "--settled", "--limit", "1") == [asks[3].id]
+
+
+def test_where_nothing_matches_that_is_told_away_from_the_result() -> None:
+    posted(WHICH)
+
+    assert askdesk("list", "--text", "nothing") == Ran(0, "", "askdesk: no open asks match\n")
+    assert askdesk("list", "--text", "which", "--settled") == Ran(0, "", "askdesk: no settled asks match\n")
+    assert askdesk("list", "--text", '" OR 1=1 --', "--json") == Ran(0, '{"entries": [], "after": null}\n', "")
 
 
 def test_a_store_that_was_named_and_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Values check themselves, and every reply has one canonical form for the ask it settles."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -395,3 +396,25 @@ def test_labels_that_look_alike_are_the_same(one: str, other: str) -> None:
 def test_a_settlement_names_a_person_that_every_store_can_keep() -> None:
     with pytest.raises(InvalidReply, match="by: holds a lone surrogate"):
         Settlement(Answered([Answer(["a"])]), NOON, "s", "\udcff")
+
+
+@pytest.mark.parametrize(
+    "preview",
+    [
+        *("<script>x</script>", "<SCRIPT src=x>", "<style>a{}</style>", "<div><style/></div>", "<html><p>x</p></html>"),
+        *("<body>x", "<!DOCTYPE html><p>x</p>", "<!doctype>", "a<script", "<script\n>", "<body/onload=x>"),
+    ],
+)
+def test_a_preview_in_html_is_a_fragment_without_scripts_and_style_sheets(preview: str) -> None:
+    question = Question("Which?", [Option("a"), Option("b", preview=preview)])
+    Ask("1", Questions([question]), Asker(), NOON, preview_format="markdown")
+    with pytest.raises(InvalidAsk, match=re.escape("questions[0].options[1].preview: must be an HTML fragment")):
+        Ask("1", Questions([question]), Asker(), NOON, preview_format="html")
+
+
+@pytest.mark.parametrize(
+    "preview", ['<div style="color:red">x</div>', "a < script", "<scripted>", "<b>body</b>", "<p>html"]
+)
+def test_a_fragment_of_html_is_taken(preview: str) -> None:
+    question = Question("Which?", [Option("a"), Option("b", preview=preview)])
+    assert Ask("1", Questions([question]), Asker(), NOON, preview_format="html").questions == (question,)

@@ -65,6 +65,13 @@ class OtherProcess:
         page = await self.store.page("open", limit=10_000)
         return [int(entry.ask.id, 16) for entry in page.entries]
 
+    async def search(self, text: str, at: float = 0.0) -> list[int]:
+        """The open asks that match, at a moment of the machine's monotonic clock."""
+        while time.monotonic() < at:
+            pass
+        page = await self.store.page("open", limit=10_000, text=text)
+        return [int(entry.ask.id, 16) for entry in page.entries]
+
     async def listen(self) -> None:
         self.woken = asyncio.Event()
         self.store.hints(lambda _: self.woken.set())

@@ -9,18 +9,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 from msgspec.structs import replace
 
 from askdesk.core.errors import AskdeskError, VersionConflict
-from askdesk.core.model import Ask, Asker, Declined, Settlement, Withdrawn
+from askdesk.core.model import Ask, Asker, Declined, Permission, Settlement, Withdrawn
 from askdesk.core.store import WITHDRAWAL, Document, Page, State, Store
 from askdesk.stores.memory import MemoryStore
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.clock import NOON
-from askdesk.testing.store_contract import ANSWERED, PERMISSION, QUESTIONS, an_ask
+from askdesk.testing.store_contract import ANSWERED, HOSTILE_TEXTS, PERMISSION, QUESTIONS, an_ask
 
 Step: TypeAlias = Callable[[Store], Awaitable[Any]]
 Cursors: TypeAlias = tuple[str, str]
@@ -28,9 +28,16 @@ Cursors: TypeAlias = tuple[str, str]
 
 moments = st.integers(0, 12).map(lambda minutes: NOON + timedelta(minutes=10 * minutes))
 states: st.SearchStrategy[State] = st.sampled_from(["open", "settled"])
+limits = st.integers(1, 4)
 names = st.sampled_from(["a", "b", "draft/", "draft/1", "draft/é", "drafts", "𝄞"])
 values = st.sampled_from(["1", '"é"', "{}", ""])
 outcomes = st.sampled_from([ANSWERED, Declined("let us talk", ANSWERED.answers), Declined()])
+calls = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30).map(
+    lambda text: Permission("Bash", {"command": text}, description=text)
+)
+bodies = st.sampled_from([QUESTIONS, PERMISSION]) | calls
+parts = st.sampled_from(["wh", "database", "ana", "by:ana", "on:page", "is:declined", "is:open", "project:web", "talk"])
+texts = st.lists(parts, max_size=2).map(" ".join) | st.sampled_from(HOSTILE_TEXTS) | st.text(max_size=10)
 
 
 class StoresAgree(RuleBasedStateMachine):
@@ -67,7 +74,7 @@ class StoresAgree(RuleBasedStateMachine):
         key=st.sampled_from([None, None, "k", "l"]),
         project=st.sampled_from(["web", "app"]),
         deadline=st.none() | moments,
-        body=st.sampled_from([QUESTIONS, PERMISSION]),
+        body=bodies,
     )
     def add(self, key: str | None, project: str, deadline: datetime | None, body: Any) -> Ask:
         self.count += 1
@@ -110,22 +117,36 @@ class StoresAgree(RuleBasedStateMachine):
         self.agree(lambda store: store.get(ask_id))
         self.agree(lambda store: store.settle(ask_id, Settlement(ANSWERED, NOON, "one")))
 
-    @rule(target=cursors, state=states, newest=st.booleans(), limit=st.integers(1, 4))
-    def page(self, state: State, newest: bool, limit: int) -> Any:
-        return self._page(state, newest, limit, None)
+    @rule(target=cursors, state=states, newest=st.booleans(), limit=limits, text=st.just("") | texts)
+    def page(self, state: State, newest: bool, limit: int, text: str) -> Any:
+        return self._page(state, newest, limit, None, text)
 
-    @rule(target=cursors, cursor=consumes(cursors), state=states, newest=st.booleans(), limit=st.integers(1, 4))
-    def page_on(self, cursor: Cursors, state: State, newest: bool, limit: int) -> Any:
-        return self._page(state, newest, limit, cursor)
+    @rule(
+        target=cursors,
+        cursor=consumes(cursors),
+        state=states,
+        newest=st.booleans(),
+        limit=limits,
+        text=st.just("") | texts,
+    )
+    def page_on(self, cursor: Cursors, state: State, newest: bool, limit: int, text: str) -> Any:
+        return self._page(state, newest, limit, cursor, text)
+
+    @rule(ask=asks, state=states, at=st.integers(0, 20), length=st.integers(1, 20))
+    def search_for_a_piece_of_a_call(self, ask: Ask, state: State, at: int, length: int) -> None:
+        assume(permission := ask.permission)
+        assert permission
+        self._page(state, False, 50, None, permission.description[at : at + length])
 
     @rule(after=st.sampled_from(["", "x", "-1", "1.0", "٣", "9" * 30, "1; DROP TABLE asks"]), newest=st.booleans())
     def page_on_from_a_place_that_no_page_gave(self, after: str, newest: bool) -> None:
         self.agree(lambda store: store.page("open", after=after, newest=newest))
 
-    def _page(self, state: State, newest: bool, limit: int, cursor: Cursors | None) -> Any:
+    def _page(self, state: State, newest: bool, limit: int, cursor: Cursors | None, text: str) -> Any:
         places = iter(cursor or (None, None))
-        step: Step = lambda store: store.page(state, after=next(places), limit=limit, newest=newest)  # noqa: E731
-        memory, sqlite = self.both(step)
+        memory, sqlite = self.both(
+            lambda store: store.page(state, after=next(places), limit=limit, newest=newest, text=text)
+        )
         assert isinstance(memory, Page)
         assert isinstance(sqlite, Page)
         assert memory.entries == sqlite.entries

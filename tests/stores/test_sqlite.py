@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ import apsw
 import pytest
 
 from askdesk.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreGone, StoreTooNew
-from askdesk.core.model import Entry
+from askdesk.core.model import Ask, Entry, Permission
 from askdesk.core.store import State
-from askdesk.stores.sqlite import SQLiteStore
-from askdesk.testing.store_contract import a_settlement, an_ask
+from askdesk.stores.sqlite import INSERT, SETTLE, SQLiteStore
+from askdesk.testing.store_contract import PERMISSION, a_settlement, an_ask
+from askdesk.wire import record
 
 pytestmark = pytest.mark.anyio
 
@@ -93,8 +94,8 @@ async def opened(path: Path, *, busy_seconds: float = 10.0) -> AsyncIterator[SQL
         await store.close()
 
 
-async def numbers(store: SQLiteStore, state: State = "open") -> list[int]:
-    return [int(entry.ask.id, 16) for entry in (await store.page(state, limit=10_000)).entries]
+async def numbers(store: SQLiteStore, state: State = "open", text: str = "") -> list[int]:
+    return [int(entry.ask.id, 16) for entry in (await store.page(state, limit=10_000, text=text)).entries]
 
 
 async def numbers_in(path: Path) -> list[int]:
@@ -531,6 +532,8 @@ async def test_without_room_nothing_is_half_written_and_it_goes_on_when_there_is
     other.do("add", 0)
     other.do(*take)
     kept = [0, *other.do("add_until_it_fails", 1)]
+    if take[0] == "limit":
+        other.do("limit", 4096)  # where an ask did not fit, a settlement might still
     for _ in range(2):
         with pytest.raises(Raised, match="StoreFull"):
             other.do("add", 1000, 1001, 1002)
@@ -647,13 +650,20 @@ async def test_a_write_that_waits_while_the_file_is_deleted_is_not_acknowledged(
         assert await numbers(store) == [1]
 
 
+def breaking(database: apsw.Connection) -> None:
+    database.execute("INSERT INTO asks (id) VALUES (NULL)")
+
+
 async def test_one_broken_write_does_not_spoil_those_committed_with_it(path: Path) -> None:
     async with opened(path) as store:
         await store.add(an_ask(1))
         async with held(path):
-            adding = [asyncio.create_task(store.add(an_ask(number))) for number in (0, 2, 1, 3)]
+            writing: list[Coroutine[Any, Any, Any]] = [store.add(an_ask(0)), store.add(an_ask(2))]
+            tasks = [
+                asyncio.create_task(work) for work in (*writing, store._file.write(breaking), store.add(an_ask(3)))
+            ]
             await asyncio.sleep(0)
-        first, second, broken, third = await asyncio.gather(*adding, return_exceptions=True)
+        first, second, broken, third = await asyncio.gather(*tasks, return_exceptions=True)
         assert (first, second, third) == (an_ask(0), an_ask(2), an_ask(3))
         assert isinstance(broken, StoreError)
         assert await numbers(store) == [1, 0, 2, 3]
@@ -671,7 +681,8 @@ async def test_closing_finishes_what_was_begun(path: Path) -> None:
 async def test_a_closed_store_says_so(path: Path) -> None:
     store = await SQLiteStore.open(path)
     await store.close()
-    for work in (store.add(an_ask()), store.get(an_ask().id), store.page("open"), store.shelf.get("a")):
+    reads = [store.page("open"), store.page("open", text="which"), store.shelf.get("a")]
+    for work in (store.add(an_ask()), store.get(an_ask().id), *reads):
         with pytest.raises(StoreError, match="closed"):
             await work
 
@@ -727,3 +738,191 @@ async def test_a_listener_that_fails_keeps_nobody_else_waiting(path: Path, caplo
         added = await asyncio.wait_for(asyncio.gather(*(store.add(an_ask(n)) for n in range(5))), 10)
     assert added == [an_ask(n) for n in range(5)]
     assert "a listener failed" in caplog.text
+
+
+INDEXED = "SELECT changed FROM search_upto"
+INDEX_ROWS = "SELECT id FROM search_docsize ORDER BY id"
+CHECK_INDEX = "INSERT INTO search (search) VALUES ('integrity-check')"
+WITHOUT_INDEX = (
+    *(f"DROP TABLE {name}" for name in ("search", "search_upto", "search_open", "search_unread")),
+    "PRAGMA user_version = 1001",
+)
+
+
+def insert(path: Path, ask: Ask) -> None:
+    """Keep an ask as a program does that knows nothing of an index."""
+    database = apsw.Connection(str(path))
+    database.execute(INSERT, (ask.id, ask.asker.project, ask.key, record.encode(ask), None))
+    database.close()
+
+
+def settle(path: Path, number: int) -> None:
+    """The same for a settlement."""
+    database = apsw.Connection(str(path))
+    database.execute(SETTLE, {"id": an_ask(number).id, "settlement": record.encode(a_settlement()), "now": 0})
+    database.close()
+
+
+async def test_what_a_program_without_an_index_wrote_is_found(path: Path) -> None:
+    await made(path, 1, 2)
+    sql(path, *WITHOUT_INDEX)
+    insert(path, an_ask(3, body=PERMISSION))
+    async with opened(path) as store:
+        insert(path, an_ask(4, body=PERMISSION))
+        assert (await numbers(store, text="which"), await numbers(store, text="tool:bash")) == ([1, 2], [3, 4])
+        insert(path, an_ask(5))
+        settle(path, 2)
+        assert (await numbers(store, text="which"), await numbers(store, "settled", "which own")) == ([1, 5], [2])
+
+
+async def test_posting_and_settling_leave_the_index_alone_until_somebody_searches(path: Path) -> None:
+    async with opened(path) as store:
+        await asyncio.gather(*(store.add(an_ask(number)) for number in range(3)))
+        await store.settle(an_ask(1).id, a_settlement())
+        assert await numbers(store, text="!!!") == [0, 2]
+        assert (sql(path, INDEXED), sql(path, INDEX_ROWS)) == ([(0,)], [])
+        assert await numbers(store, text="which") == [0, 2]
+        assert (sql(path, INDEXED), sql(path, INDEX_ROWS)) == ([(4,)], [(1,), (3,), (4,)])
+
+
+async def test_the_index_keeps_one_row_for_an_ask(path: Path) -> None:
+    async with opened(path) as store:
+        for number in range(4):
+            await store.add(an_ask(number))
+            assert await numbers(store, text="which") == [number]
+            await store.settle(an_ask(number).id, a_settlement())
+            assert await numbers(store, "settled", "which") == [*range(number + 1)]
+    assert sql(path, CHECK_INDEX, INDEX_ROWS) == [(2,), (4,), (6,), (8,)]
+    assert sql(path, "SELECT * FROM search_open") == []
+
+
+async def test_more_than_is_indexed_at_once_is_found(path: Path) -> None:
+    large = Permission("Bash", {"command": "x " * 400_000})
+    async with opened(path) as store:
+        await asyncio.gather(*(store.add(an_ask(number)) for number in range(450)))
+        for number in range(450, 454):
+            await store.add(an_ask(number, body=large))
+        assert await numbers(store, text="builder") == [*range(454)]
+        assert await numbers(store, text="tool:bash") == [*range(450, 454)]
+
+
+async def test_many_searches_at_once_find_the_same(path: Path) -> None:
+    async with opened(path) as store:
+        await asyncio.gather(*(store.add(an_ask(number)) for number in range(500)))
+        searches = (numbers(store, text="which") for _ in range(10))
+        assert await asyncio.gather(*searches) == [[*range(500)]] * 10
+
+
+async def test_while_the_index_grows_asks_are_posted_and_settled(path: Path) -> None:
+    async with opened(path) as store:
+        await asyncio.gather(*(store.add(an_ask(number)) for number in range(1000)))
+        searching = asyncio.create_task(numbers(store, text="which"))
+        for number in range(10):
+            await store.settle(an_ask(number).id, a_settlement())
+            await store.add(an_ask(1000 + number))
+        assert set(range(10, 1000)) <= set(await searching)
+        assert await numbers(store, text="which") == [*range(10, 1010)]
+        assert await numbers(store, "settled", "which") == [*range(10)]
+    assert len(sql(path, CHECK_INDEX, INDEX_ROWS)) == 1010
+
+
+async def test_four_processes_that_search_at_once_find_the_same_and_share_one_index(path: Path) -> None:
+    await made(path)
+    with ExitStack() as stack:
+        others = [stack.enter_context(Other()) for _ in range(4)]
+        writer = stack.enter_context(Other())
+        for other in (*others, writer):
+            other.do("open", str(path))
+        for first in (0, 500, 1000):
+            writer.do("add", *range(first, first + 500))
+            at = time.monotonic() + 0.05
+            for other in others:
+                other.tell("search", "which builder", at)
+            writer.tell("settle", first, "one")  # while they search, so it may be found or not
+            lasting = [number for number in range(first + 500) if number % 500]
+            assert [[n for n in other.told() if n % 500] for other in others] == [lasting] * 4
+            writer.told()
+        assert [other.do("search", "which") for other in others] == [lasting] * 4
+        for other in others:
+            other.do("close")
+    assert len(sql(path, CHECK_INDEX, INDEX_ROWS)) == 1500
+    assert sql(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_a_process_that_is_killed_while_it_indexes_leaves_a_sound_index(path: Path, other: Other) -> None:
+    other.do("open", str(path))
+    other.do("add", *range(2000))
+    other.tell("search", "which")
+    while sql(path, INDEXED) == [(0,)]:
+        pass
+    other.kill()
+    async with opened(path) as store:
+        assert sorted(await numbers(store, text="which")) == [*range(2000)]
+    assert len(sql(path, CHECK_INDEX, INDEX_ROWS)) == 2000
+
+
+async def test_a_record_that_cannot_be_read_is_found_by_the_version_that_can(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(path) as store:
+        for number in (1, 2, 3, 4):
+            await store.add(an_ask(number))
+        sql(path, "UPDATE asks SET record = replace(record, '\"v\":1', '\"v\":9') WHERE seq IN (2, 4)")
+        assert [await numbers(store, text="which") for _ in range(2)] == [[1, 3]] * 2
+    assert caplog.text.count(an_ask(2).id) == 1
+    async with opened(path) as store:  # which cannot read them either
+        assert await numbers(store, text="which") == [1, 3]
+    sql(path, "UPDATE asks SET record = replace(record, '\"v\":9', '\"v\":1')")
+    async with opened(path) as store:
+        assert await numbers(store, text="which") == [1, 2, 3, 4]
+        await store.settle(an_ask(2).id, a_settlement())
+        assert (await numbers(store, text="which"), await numbers(store, "settled", "which")) == ([1, 3, 4], [2])
+    assert sql(path, CHECK_INDEX, "SELECT * FROM search_unread") == []
+
+
+async def test_a_locked_desk_is_searched_where_nothing_is_new_and_else_that_is_told(path: Path, other: Other) -> None:
+    async with opened(path, busy_seconds=0.2) as store:
+        await store.add(an_ask(1))
+        assert await numbers(store, text="which") == [1]
+        await store.add(an_ask(2))
+        other.do("lock", str(path))
+        with pytest.raises(StoreBusy, match="try again"):
+            await numbers(store, text="which")
+        assert await numbers(store) == [1, 2]
+        other.do("unlock")
+        assert await numbers(store, text="which") == [1, 2]
+        other.do("lock", str(path))
+        assert await numbers(store, text="which") == [1, 2]
+
+
+async def test_without_room_a_search_says_so_and_goes_on_when_there_is_room(
+    cramped: tuple[Other, list[Any], list[Any]], tmp_path: Path
+) -> None:
+    other, take, give = cramped
+    path = str(tmp_path / "desk.db")
+    other.do("open", path)
+    other.do("add", *range(100))
+    other.do(*take)
+    kept = [*range(100), *other.do("add_until_it_fails", 100)]
+    for _ in range(2):
+        with pytest.raises(Raised, match="StoreFull"):
+            other.do("search", "which")
+        assert other.do("numbers") == kept
+    other.do(*give)
+    assert other.do("search", "which") == kept
+    assert other.do("integrity", path) == "ok"
+
+
+async def test_a_desk_that_may_only_be_read_is_searched_where_nothing_is_new(public: Path, other: Other) -> None:
+    path = await made(public / "desk.db", 1)
+    async with opened(path) as store:
+        assert await numbers(store, text="which") == [1]
+    path.chmod(0o444)
+    public.chmod(0o777)
+    other.do("become_nobody")
+    other.do("open", str(path))
+    assert other.do("search", "which") == [1]
+    insert(path, an_ask(2))
+    with pytest.raises(Raised, match="StoreGone"):
+        other.do("search", "which")
+    assert other.do("numbers") == [1, 2]

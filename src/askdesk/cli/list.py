@@ -14,6 +14,9 @@ from askdesk.core.store import Page, State
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--settled", action="store_true", help="those that ended, newest first")
+    parser.add_argument(
+        "--text", default="", metavar="WORDS", help="those with all these words; also agent:NAME and such"
+    )
     parser.add_argument("--limit", type=_count, default=50, metavar="N", help="how many (default: 50)")
     parser.add_argument("--after", metavar="PLACE", help="go on where an earlier list ended")
     parser.add_argument("--json", action="store_true", help="one JSON object: entries, and after")
@@ -29,26 +32,26 @@ def run(given: Namespace) -> int:
     state: State = "settled" if given.settled else "open"
 
     async def show(desk: Desk) -> int:
-        page = await desk.page(state, after=given.after, limit=given.limit, newest=given.settled)
-        return _show(page, state, desk.now(), given.json)
+        page = await desk.page(state, after=given.after, limit=given.limit, newest=given.settled, text=given.text)
+        return _show(page, given, desk.now())
 
     try:
         return on_desk(given.store, show)
     except NoStore:
         if given.store is not None:  # named, so perhaps misspelt
             raise
-        return _show(Page(()), state, datetime.now(UTC), given.json)
+        return _show(Page(()), given, datetime.now(UTC))
 
 
-def _show(page: Page, state: State, now: datetime, as_json: bool) -> int:
+def _show(page: Page, given: Namespace, now: datetime) -> int:
     from askdesk.surfaces.terminal.table import table
     from askdesk.wire import record
 
-    if as_json:
+    if given.json:
         print_json({"entries": [record.plain(entry) for entry in page.entries], "after": page.after})
         return ANSWERED
     if not page.entries:
-        return say(f"no {state} asks")
+        return say(f"no {'settled' if given.settled else 'open'} asks{' match' if given.text else ''}")
     print("\n".join(table(page.entries, now, columns())))
     if page.after:
         say(f"there are more: --after {page.after}")

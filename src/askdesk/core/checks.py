@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -52,6 +53,16 @@ def object_problems(path: str, text: str) -> Iterable[Problem]:
     except strict.NotStrict as error:
         return (Problem(path, str(error)),)
     return () if isinstance(value, dict) else (Problem(path, f"must be a JSON object, is {quoted(value)}"),)
+
+
+_NO_FRAGMENT = re.compile(r"<(script|style|html|body)(?=[\s/>]|$)|<(!doctype)", re.IGNORECASE)
+
+
+def fragment_problems(path: str, html: str) -> Iterable[Problem]:
+    """Why a preview in HTML is more than a fragment of a page with inline styles."""
+    if found := _NO_FRAGMENT.search(html):
+        tag = (found[1] or found[2]).lower()
+        yield Problem(path, f"must be an HTML fragment with inline styles: no <{tag}>, no script, style, html or body")
 
 
 def likeness(text: str) -> str:

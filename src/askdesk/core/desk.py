@@ -35,6 +35,7 @@ Body: TypeAlias = Question | Questions | Permission | Iterable[Question]
 
 _LONGEST_DEADLINE = timedelta(days=36_500)
 _LONGEST_NAP = 60.0  # seconds; timers stand still while a laptop sleeps, deadlines do not
+_LATE_NAP = 1.0  # once a deadline is past and the ask still open: the store is elsewhere, and its clock behind ours
 
 
 def new_id() -> str:
@@ -95,7 +96,9 @@ class Desk:
         now = self._clock.now()
         if isinstance(deadline, timedelta):
             deadline = now + min(deadline, _LONGEST_DEADLINE)
-        ask = Ask(id or self._new_id(), self._checked(body), asker or Asker(), now, key, deadline, preview_format, follows)
+        ask = Ask(
+            id or self._new_id(), self._checked(body), asker or Asker(), now, key, deadline, preview_format, follows
+        )
         if ask.deadline is not None and (ask.deadline.tzinfo is None or ask.is_due(now)):
             raise InvalidAsk("deadline: must be a time to come, with a time zone")
         return ask
@@ -147,7 +150,8 @@ class Desk:
         stop_timer = None
         if ask.deadline is not None:
             left = (ask.deadline - self._clock.now()).total_seconds()
-            stop_timer = self._clock.later(min(left, _LONGEST_NAP), woken.set)
+            pause = min(left, _LONGEST_NAP) if left > 0 else _LATE_NAP
+            stop_timer = self._clock.later(pause, woken.set)
         try:
             await woken.wait()
         finally:

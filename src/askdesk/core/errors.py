@@ -118,6 +118,12 @@ class VersionConflict(AskdeskError):
         self.name, self.expected, self.found = name, expected, found
 
 
+class MissingGuest(AskdeskError):
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(f"{library} is not installed: pip install 'askdesk[{extra}]'")
+        self.library, self.extra = library, extra
+
+
 class StoreError(AskdeskError):
     """Nothing was written, unless the message says otherwise."""
 

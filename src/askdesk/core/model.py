@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from askdesk.core.checks import json_text, object_problems, repeated, sound, text_problems
+from askdesk.core.checks import fragment_problems, json_text, object_problems, repeated, sound, text_problems
 from askdesk.core.errors import InvalidAsk, InvalidReply, Problem, quoted
 from askdesk.core.text import is_blank
 
@@ -301,8 +301,17 @@ class Ask(Struct, frozen=True, omit_defaults=True):
     follows: str | None = None
 
     def __post_init__(self) -> None:
-        if self.key is not None and (problems := list(text_problems("key", self.key, blank=False))):
+        problems = [] if self.key is None else list(text_problems("key", self.key, blank=False))
+        if self.preview_format == "html":
+            problems += self._preview_problems()
+        if problems:
             raise InvalidAsk(problems)
+
+    def _preview_problems(self) -> Iterable[Problem]:
+        for q, question in enumerate(self.questions):
+            for o, option in enumerate(question.options):
+                if option.preview:
+                    yield from fragment_problems(f"questions[{q}].options[{o}].preview", option.preview)
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -49,6 +49,7 @@ class Store(Protocol):
 
         An ask without a key is always new.
         Under a key that this project has used before, the ask kept first stands, and nothing is added.
+        Under an id that was used before, likewise.
         The same key in another project is another ask.
         """
 
@@ -63,11 +64,18 @@ class Store(Protocol):
     async def get(self, ask_id: str) -> Entry:
         """One ask with its settlement; UnknownAsk where there is none."""
 
-    async def page(self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False) -> Page:
+    async def page(
+        self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False, text: str = ""
+    ) -> Page:
         """Some asks of one state: open ones in the order they came, settled ones in the order they were settled.
 
         `newest` turns the order around.
         `after` goes on where an earlier page ended; following it shows each entry once.
+        `text` leaves those that match a query of `core.search`: a word of it is the beginning of one in the ask or its
+        settlement, whatever its case and accents; a field like `agent:builder` is a whole value.
+        All of its words and fields must match, and where it has none, everything does.
+        A settlement is found from the moment it is acknowledged.
+        No text is refused, whatever is in it.
         """
 
     async def expire(self, now: datetime) -> tuple[str, ...]:

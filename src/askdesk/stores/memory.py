@@ -10,6 +10,7 @@ from datetime import datetime
 from askdesk.core.errors import UnknownAsk, VersionConflict
 from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
+from askdesk.core.search import matches, query
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
 
 
@@ -25,9 +26,11 @@ class MemoryStore:
         self._deadlines: list[tuple[datetime, int, str]] = []
 
     async def add(self, ask: Ask) -> Ask:
+        if ask.key is not None and (first := self._keys.get((ask.asker.project, ask.key))):
+            return self._entry(first).ask
+        if found := self._found(ask.id):
+            return found.ask
         if ask.key is not None:
-            if first := self._keys.get((ask.asker.project, ask.key)):
-                return self._entry(first).ask
             self._keys[ask.asker.project, ask.key] = ask.id
         change = next(self._changes)
         self._listed["open"][ask.id] = (change, Entry(ask))
@@ -54,13 +57,21 @@ class MemoryStore:
         return self._entry(ask_id)
 
     def _entry(self, ask_id: str) -> Entry:
-        found = self._listed["open"].get(ask_id) or self._listed["settled"].get(ask_id)
-        if found is None:
+        if (found := self._found(ask_id)) is None:
             raise UnknownAsk(ask_id)
-        return found[1]
+        return found
 
-    async def page(self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False) -> Page:
-        rows = list(itertools.islice(self._rows(state, position(after), newest), limit + 1))
+    def _found(self, ask_id: str) -> Entry | None:
+        listed = self._listed["open"].get(ask_id) or self._listed["settled"].get(ask_id)
+        return listed[1] if listed else None
+
+    async def page(
+        self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False, text: str = ""
+    ) -> Page:
+        wanted = query(text)
+        listed = self._rows(state, position(after), newest)
+        found = (row for row in listed if not wanted or matches(row[1], wanted))
+        rows = list(itertools.islice(found, limit + 1))
         more = str(rows[limit - 1][0]) if len(rows) > limit else None
         return Page(tuple(entry for _, entry in rows[:limit]), more)
 

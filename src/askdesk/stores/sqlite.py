@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import apsw
 
+from askdesk.core import search
 from askdesk.core.errors import StoreError, UnknownAsk, VersionConflict
 from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
@@ -34,7 +35,7 @@ _YOUNG_SECONDS, _YOUNG_PAUSE, _OLD_PAUSE = 60.0, 0.025, 0.1
 _LATEST = """max(coalesce((SELECT max(changed) FROM asks WHERE settlement IS NULL), 0),
                  coalesce((SELECT max(changed) FROM asks WHERE settlement IS NOT NULL), 0))"""
 INSERT = f"""INSERT INTO asks (id, project, key, record, deadline, changed)
-              VALUES (?, ?, ?, ?, ?, {_LATEST} + 1)"""  # noqa: S608
+              VALUES (?, ?, ?, ?, ?, {_LATEST} + 1) ON CONFLICT (id) DO NOTHING"""  # noqa: S608
 _BY_KEY = "SELECT record FROM asks WHERE project = ? AND key = ?"
 _BY_ID = "SELECT record, settlement FROM asks WHERE id = ?"
 SETTLE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
@@ -46,12 +47,24 @@ _DUE = "SELECT id FROM asks WHERE settlement IS NULL AND deadline <= ? ORDER BY 
 _CHANGED = """SELECT id FROM asks WHERE settlement IS NULL AND changed > :seen
               UNION ALL SELECT id FROM asks WHERE settlement IS NOT NULL AND changed > :seen"""
 _PAGES = {
-    ("open", False): "settlement IS NULL AND changed > ? ORDER BY changed",
-    ("open", True): "settlement IS NULL AND changed < ? ORDER BY changed DESC",
-    ("settled", False): "settlement IS NOT NULL AND changed > ? ORDER BY changed",
-    ("settled", True): "settlement IS NOT NULL AND changed < ? ORDER BY changed DESC",
+    ("open", False): "settlement IS NULL AND {place} > ? ORDER BY {place}",
+    ("open", True): "settlement IS NULL AND {place} < ? ORDER BY {place} DESC",
+    ("settled", False): "settlement IS NOT NULL AND {place} > ? ORDER BY {place}",
+    ("settled", True): "settlement IS NOT NULL AND {place} < ? ORDER BY {place} DESC",
 }
 _BEYOND = 2**62
+_LISTED = "SELECT record, settlement, changed, id FROM asks WHERE"
+# The index goes first, in the order of the page: so a page is found without looking at every match.
+_FOUND = """SELECT record, settlement, changed, id FROM search CROSS JOIN asks ON changed = search.rowid
+            WHERE search MATCH ? AND"""
+
+_PROGRESS = f"SELECT changed, {_LATEST} FROM search_upto"  # noqa: S608
+_UNINDEXED = """SELECT seq, changed, record, settlement, id FROM asks WHERE settlement IS NULL AND changed > :indexed
+                UNION ALL SELECT seq, changed, record, settlement, id FROM asks
+                WHERE settlement IS NOT NULL AND changed > :indexed ORDER BY changed LIMIT :most"""
+_UNREAD = "SELECT seq, changed, record, settlement, id FROM search_unread JOIN asks ON seq = ask"
+# So much is indexed in one commit: some ten milliseconds, in which nobody else can write.
+_MOST_ASKS, _MOST_CHARACTERS = 200, 1_000_000
 
 
 class SQLiteStore:
@@ -60,6 +73,7 @@ class SQLiteStore:
     def __init__(self, path: Path | str, busy_seconds: float, create: bool) -> None:
         self._file = SQLiteFile(Path(path), busy_seconds, create)
         self.shelf = SQLiteShelf(self._file)
+        self._index = _Index(self._file)
         self._hints = Hints()
         self._looking: asyncio.Task[None] | None = None
         self._young_until = 0.0
@@ -80,6 +94,8 @@ class SQLiteStore:
                 return record.decode_ask(rows[0][0])
             deadline = _microseconds(ask.deadline) if ask.deadline else None
             database.execute(INSERT, (ask.id, ask.asker.project, ask.key, text, deadline))
+            if not database.changes():
+                return record.decode_ask(_fetch(database, _BY_ID, (ask.id,))[0][0])
             return ask
 
         def tell(standing: Ask) -> None:
@@ -116,16 +132,23 @@ class SQLiteStore:
             raise UnknownAsk(ask_id)
         return _entry(rows[0])
 
-    async def page(self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False) -> Page:
+    async def page(
+        self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False, text: str = ""
+    ) -> Page:
         start = position(after)
         if start is None:
             start = _BEYOND if newest else 0
-        query = f"SELECT record, settlement, changed, id FROM asks WHERE {_PAGES[state, newest]} LIMIT ?"  # noqa: S608
+        values: Values = (start, limit + 1)
+        if wanted := search.query(text):
+            await self._index.catch_up()
+            values = (_expression(*search.query(f"is:{state}"), *wanted), *values)
+        select, place = (_FOUND, "search.rowid") if wanted else (_LISTED, "changed")
 
         def page(database: apsw.Connection) -> Page:
-            rows = _fetch(database, query, (start, limit + 1))
+            rows = _fetch(database, f"{select} {_PAGES[state, newest].format(place=place)} LIMIT ?", values)
             more = str(rows[limit - 1][2]) if len(rows) > limit else None
-            return Page(tuple(_readable(rows[:limit])), more)
+            entries = (_readable(asked, settlement, ask_id) for asked, settlement, _, ask_id in rows[:limit])
+            return Page(tuple(entry for entry in entries if entry is not None), more)
 
         return await self._file.read_apart(page)
 
@@ -230,6 +253,114 @@ class SQLiteShelf:
         return await self._file.read_apart(listed)
 
 
+class _Indexed(NamedTuple):
+    """An ask as it goes into the index."""
+
+    seq: int
+    changed: int
+    is_open: bool
+    terms: str | None  # None where only a newer version can read it
+
+
+class _Batch(NamedTuple):
+    """What comes next in an index that reaches so far."""
+
+    indexed: int
+    asks: list[_Indexed]
+
+
+class _Index:
+    """Brings the index up to date before a search, so that neither posting nor settling has to, nor older programs."""
+
+    def __init__(self, file: SQLiteFile) -> None:
+        self._file = file
+        self._turn = asyncio.Lock()
+        self._is_new = True
+
+    async def catch_up(self) -> None:
+        """Index every change that was made before this call."""
+        async with self._turn:  # whoever comes second finds it done
+            if self._is_new:
+                await self._catch_up_with_older_versions()
+            indexed, latest = self._file.read(_progress)
+            while indexed < latest:
+                batch = await self._file.read_apart(_next_batch)  # its words are read before others have to wait for it
+                if not batch.asks:
+                    return
+                indexed = await self._file.write_apart(partial(_index_batch, batch), _tell_nobody)
+
+    async def _catch_up_with_older_versions(self) -> None:
+        """Index what they could not read and this one perhaps can."""
+        if self._file.read(lambda database: _fetch(database, "SELECT ask FROM search_unread LIMIT 1")):
+            await self._file.write_apart(_index_unread, _tell_nobody)
+        self._is_new = False
+
+
+def _progress(database: apsw.Connection) -> tuple[int, int]:
+    """Up to which change the index reaches, and the latest one."""
+    indexed, latest = _fetch(database, _PROGRESS)[0]
+    return indexed, latest
+
+
+def _next_batch(database: apsw.Connection) -> _Batch:
+    indexed, _ = _progress(database)
+    rows = database.execute(_UNINDEXED, {"indexed": indexed, "most": _MOST_ASKS})
+    asks: list[_Indexed] = []
+    characters = 0
+    try:
+        for row in rows:
+            asks.append(_indexed(row))
+            characters += len(row[2])
+            if characters > _MOST_CHARACTERS:
+                break
+    finally:
+        rows.close()
+    return _Batch(indexed, asks)
+
+
+def _indexed(row: tuple[int, int, str, str | None, str]) -> _Indexed:
+    seq, changed, text, settlement, ask_id = row
+    entry = _readable(text, settlement, ask_id)
+    return _Indexed(seq, changed, settlement is None, " ".join(search.terms(entry)) if entry is not None else None)
+
+
+def _index_batch(batch: _Batch, database: apsw.Connection) -> int:
+    """Up to which change the index reaches now."""
+    indexed, _ = _progress(database)
+    if indexed != batch.indexed:  # another process was first
+        return indexed
+    _index(database, batch.asks)
+    database.execute("UPDATE search_upto SET changed = ?", (batch.asks[-1].changed,))
+    return batch.asks[-1].changed
+
+
+def _index_unread(database: apsw.Connection) -> None:
+    asks = [_indexed(row) for row in _fetch(database, _UNREAD)]
+    database.execute("DELETE FROM search_unread")
+    _index(database, asks)
+
+
+def _index(database: apsw.Connection, asks: list[_Indexed]) -> None:
+    for ask in asks:
+        for was in _fetch(database, "DELETE FROM search_open WHERE ask = ? RETURNING changed", (ask.seq,)):
+            database.execute("DELETE FROM search WHERE rowid = ?", was)
+        if ask.terms is None:
+            database.execute("INSERT OR IGNORE INTO search_unread VALUES (?)", (ask.seq,))
+            continue
+        database.execute("REPLACE INTO search (rowid, terms) VALUES (?, ?)", (ask.changed, ask.terms))
+        if ask.is_open:
+            database.execute("INSERT INTO search_open VALUES (?, ?)", (ask.seq, ask.changed))
+
+
+def _expression(*wanted: search.Wanted) -> str:
+    """What is wanted, as FTS5 reads it: a term holds no quote, nothing that FTS5 would split or fold."""
+    return " AND ".join(f'"{one.term}"' if one.whole else f'"{one.term}"*' for one in wanted)
+
+
+def _tell_nobody(_: object) -> None:
+    """To index is no change of an ask."""
+
+
 def _fetch(database: apsw.Connection, query: str, values: Values = ()) -> list[Any]:
     """All rows: a query left unfinished would keep the WAL from shrinking."""
     return database.execute(query, values).fetchall()
@@ -240,13 +371,13 @@ def _document(database: apsw.Connection, name: str) -> Document | None:
     return Document(*rows[0]) if rows else None
 
 
-def _readable(rows: list[tuple[str, str | None, int, str]]) -> Iterable[Entry]:
-    """The entries, but for those that only a newer version can read: one of them must not hide the others."""
-    for text, settlement, _, ask_id in rows:
-        try:
-            yield _entry((text, settlement))
-        except StoreError as error:
-            log.warning("ask %s is left out: %s", ask_id, error)
+def _readable(text: str, settlement: str | None, ask_id: str) -> Entry | None:
+    """The entry, or None where only a newer version can read it: one of them must not hide the others."""
+    try:
+        return _entry((text, settlement))
+    except StoreError as error:
+        log.warning("ask %s is left out: %s", ask_id, error)
+        return None
 
 
 def _entry(row: Row) -> Entry:

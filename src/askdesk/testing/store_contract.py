@@ -11,7 +11,7 @@ called, as another process would; a store in memory may hand out the same one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -30,14 +30,14 @@ from askdesk.core.model import (
     Entry,
     Expired,
     Option,
-    Outcome,
     Permission,
     Question,
     Questions,
     Settlement,
     Withdrawn,
 )
-from askdesk.core.store import EXPIRY, Document, Page, State, Store
+from askdesk.core.search import matches, query
+from askdesk.core.store import EXPIRY, WITHDRAWAL, Document, Page, State, Store
 from askdesk.testing.clock import NOON
 
 Reopen: TypeAlias = Callable[[], Awaitable[Store]]
@@ -46,6 +46,13 @@ Rule: TypeAlias = Callable[[Reopen], Awaitable[None]]
 STORE_RULES: list[Rule] = []
 SHELF_RULES: list[Rule] = []
 
+# The same three questions as an agent wrote them: some stores check that what is given back is what was asked.
+RECEIVED = r"""[
+    {"options": [{"preview": "```\nx\n```", "description": "one file", "label": "SQLite"}, {"label": "Postgres"}],
+     "header": "DB", "question": "Which database?"},
+    {"multiSelect": true, "options": [{"label": "a, b"}, {"label": "say \"x\""}], "question": "¿Qué más? 数字 🧑‍💻"},
+    {"max": 9.5, "min": 1, "default": 3, "kind": "number", "question": "How many?"}
+]"""
 QUESTIONS = Questions(
     [
         Question("Which database?", [Option("SQLite", "one file", "```\nx\n```"), "Postgres"], header="DB"),
@@ -53,7 +60,7 @@ QUESTIONS = Questions(
         Question("How many?", kind="number", minimum=1, maximum=9.5, default="3"),
     ],
     source="contract",
-    received='[{"question": "as it came"}]',
+    received=RECEIVED,
 )
 PERMISSION = Permission("Bash", '{"command":"ls","n":1.0,"n2":1e3}', "/srv", "list", ['{"rule":"Bash(ls)"}'])
 ANSWERED = Answered([Answer(["SQLite"], note="now"), Answer(["a, b"], "own", multi_select=True), None])
@@ -98,11 +105,11 @@ async def _raised(kind: type[AskdeskError], work: Awaitable[object]) -> AskdeskE
     raise AssertionError(f"{kind.__name__} was not raised")
 
 
-async def _all(store: Store, state: State, *, limit: int = 50, newest: bool = False) -> list[str]:
+async def _all(store: Store, state: State, *, limit: int = 50, newest: bool = False, text: str = "") -> list[str]:
     ids: list[str] = []
     after: str | None = None
     while True:
-        page = await store.page(state, after=after, limit=limit, newest=newest)
+        page = await store.page(state, after=after, limit=limit, newest=newest, text=text)
         ids += (entry.ask.id for entry in page.entries)
         if (after := page.after) is None:
             return ids
@@ -127,17 +134,17 @@ async def a_permission_comes_back_to_the_byte(store: Store) -> None:
 
 @_store_rule
 async def every_outcome_comes_back_whole(store: Store) -> None:
-    outcomes: list[Outcome] = [
-        ANSWERED,
-        Declined("let us talk", ANSWERED.answers, stop=True),
-        Allowed('{"command":"ls -l"}', ('{"rule":"Bash(ls)"}',)),
-        Denied("no", stop=True, redirect="do this"),
-        Expired(),
-        Withdrawn("changed my mind"),
+    digest = PERMISSION.digest
+    settlements = [
+        Settlement(ANSWERED, NOON, "s0", "ana", "page"),
+        Settlement(Declined("let us talk", ANSWERED.answers, stop=True), NOON, "s1", "ana", "page"),
+        Settlement(Allowed('{"command":"ls -l"}', ('{"rule":"Bash(ls)"}',)), NOON, "s2", "ana", "page", digest),
+        Settlement(Denied("no", stop=True, redirect="do this"), NOON, "s3", "ana", "page", digest),
+        Settlement(Withdrawn("changed my mind"), NOON, WITHDRAWAL),
     ]
-    for number, outcome in enumerate(outcomes):
-        ask = an_ask(number)
-        settlement = Settlement(outcome, NOON, f"s{number}", "ana", "page", "sha256:0")
+    for number, settlement in enumerate(settlements):
+        decided = isinstance(settlement.outcome, Allowed | Denied)
+        ask = an_ask(number, body=PERMISSION) if decided else an_ask(number)
         await store.add(ask)
         assert await store.settle(ask.id, settlement) == settlement
         assert await store.get(ask.id) == Entry(ask, settlement)
@@ -180,6 +187,17 @@ async def under_a_used_key_the_first_ask_stands(store: Store) -> None:
 
 
 @_store_rule
+async def under_a_used_id_the_first_ask_stands(store: Store) -> None:
+    first = an_ask(1)
+    await store.add(first)
+    assert await store.add(an_ask(1, key="k")) == first
+    await store.settle(first.id, a_settlement())
+    assert await store.add(first) == first
+    assert await _all(store, "open") == []
+    assert await store.add(an_ask(2, key="k")) == an_ask(2, key="k")
+
+
+@_store_rule
 async def the_same_key_in_another_project_is_another_ask(store: Store) -> None:
     asks = [an_ask(1, key="k"), an_ask(2, key="k", asker=Asker("builder", project="app"))]
     assert [await store.add(ask) for ask in asks] == asks
@@ -195,7 +213,7 @@ async def fifty_asks_at_once_under_one_key_are_one_ask(store: Store) -> None:
 @_store_rule
 async def the_first_settlement_stands_for_ever(store: Store) -> None:
     await store.add(an_ask())
-    first, second = a_settlement("one"), Settlement(Withdrawn(), NOON, "two")
+    first, second = a_settlement("one"), Settlement(Withdrawn(), NOON, WITHDRAWAL)
     assert await store.settle(an_ask().id, first) == first
     assert await store.settle(an_ask().id, second) == first
     assert await store.settle(an_ask().id, a_settlement("one", at=NOON + timedelta(days=9))) == first
@@ -281,6 +299,148 @@ async def a_page_goes_on_after_entries_that_were_settled_meanwhile(store: Store)
 @_store_rule
 async def a_place_that_no_page_gave_is_refused(store: Store) -> None:
     await _raised(AskdeskError, store.page("open", after="1; DROP TABLE asks"))
+
+
+async def _finds(store: Store, state: State, expected: Mapping[tuple[int, ...], Iterable[str]]) -> None:
+    """Hold a store to it that each of the texts finds the asks with these numbers."""
+    wanted = {text: numbers for numbers, texts in expected.items() for text in texts}
+    found = {text: tuple(int(ask_id, 16) for ask_id in await _all(store, state, text=text)) for text in wanted}
+    assert found == wanted
+
+
+@_store_rule
+async def a_word_of_a_text_is_the_beginning_of_one_in_the_ask(store: Store) -> None:
+    questions = Questions([Question("Alpha?", [Option("bravo", "charlie", "delta"), "else"], header="echo")])
+    call = Permission("Juliett", '{"kilo": ["lima", {"mike": 8080}]}', "/november", "(oscar)")
+    await store.add(an_ask(1, body=questions, asker=Asker("foxtrot", "golf", "hotel", "india")))
+    await store.add(an_ask(2, body=call))
+    await store.add(an_ask(3))
+    asked = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india"]
+    called = ["juliett", "kilo", "lima", "mike", "8080", "november", "oscar"]
+    await _finds(store, "open", {(1,): asked, (2,): called, (): ["lpha", "alphabet", "080"]})
+    await _finds(store, "open", {(1,): [word[:3] for word in asked], (2,): [word[:3] for word in called]})
+
+
+@_store_rule
+async def case_and_accents_of_a_word_do_not_matter(store: Store) -> None:
+    await store.add(an_ask(1, body=Questions([Question("Café, Straße, ПРИВЕТ, 数字?", ["yes", "no"])])))
+    texts = ["cafe", "CAFÉ", "Cafe\u0301", "\uff43afe", "STRASSE", "привет", "数", "字"]
+    await _finds(store, "open", {(1,): texts})
+
+
+@_store_rule
+async def the_words_of_a_settlement_are_found_once_it_is_acknowledged(store: Store) -> None:
+    answers = (Answer(["SQLite"], note="alpha"), Answer(["a, b"], "bravo", multi_select=True), None)
+    digest = PERMISSION.digest
+    settlements = [
+        ("alpha bravo", Settlement(Answered(answers), NOON, "s0", "ana", "page")),
+        ("charlie alpha", Settlement(Declined("charlie", answers), NOON, "s1", "ana", "page")),
+        ("delta", Settlement(Allowed('{"command":"delta"}'), NOON, "s2", "ana", "page", digest)),
+        ("echo foxtrot", Settlement(Denied("echo", redirect="foxtrot"), NOON, "s3", "ana", "page", digest)),
+        ("golf", Settlement(Withdrawn("golf"), NOON, WITHDRAWAL)),
+    ]
+    for number, (words, settlement) in enumerate(settlements):
+        decided = isinstance(settlement.outcome, Allowed | Denied)
+        ask = an_ask(number, body=PERMISSION) if decided else an_ask(number)
+        await store.add(ask)
+        await _finds(store, "open", {(number,): ["builder"], (): [words]})
+        await store.settle(ask.id, settlement)
+        await _finds(store, "open", {(): ["builder", words]})
+        await _finds(store, "settled", {tuple(range(number + 1)): ["builder"], (number,): [f"builder {words}"]})
+    await _finds(store, "settled", {(0, 1, 2, 3): ["an", "page"], (0, 1): ["alpha"]})
+
+
+@_store_rule
+async def a_field_of_a_text_is_a_whole_value(store: Store) -> None:
+    await store.add(an_ask(1, asker=Asker("Builder", project="new service")))
+    await store.add(an_ask(2, asker=Asker("builder 2", project="/srv/new"), body=PERMISSION))
+    asked = {
+        (1,): ["agent:builder", "Agent:BUILDER", 'project:"New Service"', 'project:"new service', "is:questions"],
+        (2,): ['agent:"builder 2"', "project:/srv/new", "tool:bash", "is:permission"],
+        (1, 2): ["is:open"],
+        (): ["agent:build", "agent:", "project:new", "tool:ls", "is:settled", "is:allowed", "is:what", "by:ana"],
+    }
+    settled = {
+        (2,): ['agent:"builder 2"', "by:Ana", "on:page", "is:allowed", "is:settled", "is:permission"],
+        (): ["agent:builder", "by:an", "on:ana", "is:denied", "is:open"],
+    }
+    await _finds(store, "open", asked)
+    await store.settle(an_ask(2).id, Settlement(Allowed(), NOON, "one", "ana", "page", PERMISSION.digest))
+    await _finds(store, "settled", settled)
+
+
+@_store_rule
+async def all_words_and_fields_of_a_text_must_match(store: Store) -> None:
+    await store.add(an_ask(1))
+    await store.add(an_ask(2, body=PERMISSION))
+    expected = {
+        (1,): ["which database", "datab WHI builder", '"database which"', "database:which", "-which/database?!"],
+        (2,): ["tool:Bash list", "list tool:Bash agent:builder"],
+        (1, 2): ["builder web", "agent:builder"],
+        (): ["which bash", "tool:Bash which", "tool:Bash tool:ls", "nothing", "nothing:at all"],
+    }
+    await _finds(store, "open", expected)
+
+
+@_store_rule
+async def a_text_without_words_and_fields_matches_everything(store: Store) -> None:
+    await store.add(an_ask(1))
+    await store.add(an_ask(2))
+    await _finds(store, "open", {(1, 2): ["", " \t", "!!!", '""', "*", "\u0301", "🧑‍💻"]})
+
+
+@_store_rule
+async def pages_of_matches_show_each_entry_once_in_order(store: Store) -> None:
+    ids = [an_ask(n).id for n in range(9)]
+    for number in range(9):
+        await store.add(an_ask(number, body=PERMISSION if number % 3 == 1 else QUESTIONS))
+    asked = [ids[n] for n in (0, 2, 3, 5, 6, 8)]
+    for limit in (1, 2, 6, 50):
+        assert await _all(store, "open", limit=limit, text="which") == asked
+        assert await _all(store, "open", limit=limit, newest=True, text="which") == asked[::-1]
+    page = await store.page("open", limit=2, text="which")
+    await store.settle(ids[4], Settlement(Withdrawn(), NOON, WITHDRAWAL))
+    for number in (5, 0, 3):
+        await store.settle(ids[number], a_settlement())
+    rest = await store.page("open", after=page.after, text="which")
+    assert [entry.ask.id for entry in rest.entries] == [ids[6], ids[8]]
+    for limit in (1, 2, 3, 50):
+        assert await _all(store, "settled", limit=limit, text="which") == [ids[5], ids[0], ids[3]]
+        assert await _all(store, "settled", limit=limit, newest=True, text="which") == [ids[3], ids[0], ids[5]]
+
+
+HOSTILE_TEXTS = (
+    '" OR 1=1 --', "'; DROP TABLE asks; --", "NEAR(", "NEAR(a b, 2)", "which AND", "NOT which", "which OR bash", "(",
+    "*", "which*", "^which", "-which", "{terms}: which", "terms:which", "rowid:1", "which + database", "%", "_", "\\",
+    '"', '"which', 'which"', '""""', 'agent:"', 'agent:"builder', "agent:builder:", ":", "is:", "::which", "a:b:c",
+    "\0", "which\0database", "\ud800", "agent:\udfff", "which\ud83d", "\u0301", "\u202ewhich", "·agent·builder", "İ",
+    "wh\u200bich", "ﬁle", "ſqlite", "\x1b[31mwhich", "which\r\ndatabase", "w" * 300, " ".join("abcdefgh" * 9),
+)  # fmt: skip
+
+
+@_store_rule
+async def no_text_is_refused(store: Store) -> None:
+    await store.add(an_ask(1))
+    await store.add(an_ask(2, body=PERMISSION))
+    entries = (await store.page("open")).entries
+    for text in HOSTILE_TEXTS:
+        matching = tuple(entry for entry in entries if matches(entry, query(text)))
+        assert await store.page("open", text=text) == Page(matching), text
+
+
+async def what_was_kept_through_another_opening_is_found(reopen: Reopen) -> None:
+    async with AsyncExitStack() as stack:
+        here, elsewhere = await reopen(), await reopen()
+        stack.push_async_callback(here.close)
+        stack.push_async_callback(elsewhere.close)
+        for number in range(3):
+            await elsewhere.add(an_ask(number))
+            await _finds(here, "open", {(number,): ["which"]})
+            await elsewhere.settle(an_ask(number).id, a_settlement())
+            await _finds(here, "settled", {tuple(range(number + 1)): ["which own"]})
+
+
+STORE_RULES.append(what_was_kept_through_another_opening_is_found)
 
 
 @_store_rule
