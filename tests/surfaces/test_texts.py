@@ -1,6 +1,7 @@
 """The catalogue: every language says the same, and says all that the code asks for."""
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +17,7 @@ from askdesk.surfaces.phrases import outcome_word
 from askdesk.surfaces.snooze import SPANS
 from askdesk.surfaces.terminal import decision, decision_view, inbox_view, sheet, sheet_view
 from askdesk.surfaces.texts import ENGLISH, languages, say, speak, texts
+from askdesk.surfaces.web.filled import WORDED
 
 SOURCE = Path(str(files(askdesk)))
 OUTCOMES: tuple[Outcome, ...] = (
@@ -78,15 +80,26 @@ def text_in(tree: ast.AST) -> str:
     return tree.value if isinstance(tree, ast.Constant) and isinstance(tree.value, str) else ""
 
 
+SAID = re.compile(r"""say\(\s*["']([\w.]+)["'](\s*~)?""")
+
+
+def said_in_templates() -> set[tuple[str, bool]]:
+    """What the page's templates say, and whether it is only how a key begins."""
+    templates = sorted(SOURCE.glob("surfaces/web/templates/*.html"))
+    found = (SAID.findall(path.read_text("utf-8")) for path in templates)
+    return {(text, bool(joined)) for pairs in found for text, joined in pairs}
+
+
 def formed_starts() -> set[str]:
     """How keys begin that are made of parts, such as `leave.` in f"leave.{row}"."""
     starts = (text_in(tree.values[0]) for tree in trees() if isinstance(tree, ast.JoinedStr))
-    return {start for start in starts if is_key(f"{start}x")}
+    return {start for start in starts if is_key(f"{start}x")} | {text for text, formed in said_in_templates() if formed}
 
 
 def written_keys() -> set[str]:
     """Keys that stand in the source as they are."""
-    return {text for text in map(text_in, trees()) if is_key(text)} - formed_starts()
+    written = {text for text in map(text_in, trees()) if is_key(text)} | {text for text, _ in said_in_templates()}
+    return written - formed_starts()
 
 
 def feet() -> set[tuple[str, str]]:
@@ -117,6 +130,12 @@ FORMED: dict[str, set[str]] = {
     "rule.setMode_": set(rule._MODES),
     "rule.why_": set(rule._UNGUARDED_MODES),
     "snooze.": {*SPANS, "wake"},
+    "web.compare_": {"a", "b"},
+    "web.deny_": set(WORDED),
+    "web.key_": {"move", "open", "choose", "note", "inbox", "settled", "search", "help", "leave"},
+    "web.kind_": {"permission", "questions"},
+    "web.order_": {"oldest", "newest"},
+    "web.way_": set(WORDED),
 }
 
 

@@ -4,13 +4,14 @@ from typing import TypeAlias
 
 from askdesk.core.model import Ask, Asker, Option, Question, Questions, Reply
 from askdesk.surfaces.spans import text_of
+from askdesk.surfaces.terminal.browser import Visit
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.sheet import Sheet
 from askdesk.surfaces.terminal.sheet_view import picture
 from askdesk.surfaces.terminal.view import Picture, Size
 from askdesk.testing.clock import NOON
 
-Step: TypeAlias = Sheet | Reply | Edit | None
+Step: TypeAlias = Sheet | Reply | Edit | Visit | None
 
 USUAL = Size(80, 24)
 

@@ -1,5 +1,6 @@
 """The real form on a real terminal: `askdesk ask` and `askdesk answer` in a pty, seen through an emulator."""
 
+import asyncio
 import json
 import signal
 import sys
@@ -12,7 +13,9 @@ import pytest
 from tests.cli.command import CALL, DATABASE, TWO, askdesk, in_file, kept, kept_asks, posted, settled, until
 from tests.terminal import Terminal
 
-from askdesk.core.model import Allowed, Answer, Answered, Ask, Declined, Denied, Outcome, Permission
+from askdesk.core.model import Allowed, Answer, Answered, Ask, Declined, Denied, Option, Outcome, Permission, Question
+from askdesk.open import open_desk
+from askdesk.surfaces import serving
 from askdesk.wire import tool
 
 WHICH, BOTH = tool.parse(DATABASE), tool.parse(TWO)
@@ -620,3 +623,35 @@ def test_a_reply_is_told_of_only_once_it_stands(tmp_path: Path) -> None:
 
     assert (ran.code, outcome(ask)) == (1, None)
     assert "✔" not in ran.err
+
+
+BROWSER = """#!/bin/sh
+printf '%s' "$1" > "$SEEN"
+"""
+SKETCHED = Question("Which layout?", [Option("Sidebar", "", "<b>side</b>"), Option("Top", "", "<i>top</i>")])
+
+
+def test_a_preview_is_opened_on_the_page_while_the_form_stays(tmp_path: Path) -> None:
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(BROWSER)
+    browser.chmod(0o755)
+    ask = posted(SKETCHED)
+    asyncio.run(_serving("http://127.0.0.1:8700"))
+    with form(ask, env={"BROWSER": f"{browser} %s", "SEEN": str(seen)}) as person:
+        shown(person, "Which layout?", "o in a browser").press("o")
+        person.shows("Opened in your browser: http://127.0.0.1:8700/asks/")
+        person.press("escape")
+        person.press("enter")
+    until(seen.exists)
+    assert seen.read_text() == f"http://127.0.0.1:8700/asks/{ask.id}#q0"
+
+
+def test_without_a_server_the_form_says_how_to_start_one() -> None:
+    with form(posted(SKETCHED)) as person:
+        shown(person, "Which layout?").press("o")
+        person.shows("No page runs for this desk: askdesk serve starts one.")
+
+
+async def _serving(url: str) -> None:
+    async with open_desk() as desk:
+        await serving.begin(desk.shelf, url, desk.now())

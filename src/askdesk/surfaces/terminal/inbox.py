@@ -14,6 +14,7 @@ from askdesk.core.text import Shown
 from askdesk.surfaces.phrases import ended_words
 from askdesk.surfaces.snooze import SPANS, end_of
 from askdesk.surfaces.spans import Line, line
+from askdesk.surfaces.terminal.browser import Visit
 from askdesk.surfaces.terminal.decision import Decision
 from askdesk.surfaces.terminal.field import Edit, Field
 from askdesk.surfaces.terminal.passage import Passage
@@ -53,7 +54,7 @@ class Read(Struct, frozen=True):
     entry: Entry
 
 
-Wish: TypeAlias = Settle | Snoozed | Open | Read | Edit
+Wish: TypeAlias = Settle | Snoozed | Open | Read | Edit | Visit
 
 
 class Inbox(Struct, frozen=True):
@@ -236,8 +237,8 @@ class Inbox(Struct, frozen=True):
                 return replace(self, dialog=step)
             case None:
                 return self._left()
-            case Edit() as edit:
-                return edit
+            case Edit() | Visit() as wish:
+                return wish
             case reply:
                 return Settle(((dialog.ask, reply),))
 

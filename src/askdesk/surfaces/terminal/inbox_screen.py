@@ -18,6 +18,7 @@ from askdesk.surfaces import draft, snooze
 from askdesk.surfaces.draft import Keeper
 from askdesk.surfaces.phrases import ended_words, settled_line
 from askdesk.surfaces.terminal import inbox_view
+from askdesk.surfaces.terminal.browser import Visit, visited
 from askdesk.surfaces.terminal.editor import edited
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.inbox import Inbox, Open, Read, Settle, Snoozed, Wish
@@ -36,7 +37,13 @@ class InboxApp(DialogApp[Inbox]):
     """Live: a change on the desk is on the screen as soon as the desk hints at it."""
 
     def __init__(self, desk: Desk, by: str, *, tell: Tell = "bell", guard: Guard = GUARD) -> None:
-        super().__init__(Inbox(desk.now()), inbox_view.picture, guard=guard, changed=self._noted)
+        super().__init__(
+            Inbox(desk.now()),
+            inbox_view.picture,
+            guard=guard,
+            changed=self._noted,
+            visit=lambda wish: visited(desk.shelf, wish),
+        )
         self._desk = desk
         self._by = by
         self._tell = tell
@@ -154,6 +161,8 @@ class InboxApp(DialogApp[Inbox]):
                 self._do(self._open(ask))
             case Read(entry):
                 self._do(self._read(entry))
+            case Visit():
+                self._do(self._see(step))
             case Edit() if not self.away:
                 self.away = True
                 self._sendings.add(self._do(self._edit(step)))

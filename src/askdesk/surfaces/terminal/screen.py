@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 from unicodedata import category
@@ -25,6 +25,7 @@ from textual.widget import Widget
 from askdesk.core.model import Reply
 from askdesk.core.text import Shown
 from askdesk.surfaces.spans import Line, Span, Style, line
+from askdesk.surfaces.terminal.browser import Visit
 from askdesk.surfaces.terminal.field import Edit
 from askdesk.surfaces.terminal.page import LEAST
 from askdesk.surfaces.terminal.view import Picture, Size, cells, cropped, wrap
@@ -179,6 +180,7 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         *,
         guard: Guard = GUARD,
         changed: Callable[[D], None] = lambda _: None,
+        visit: Callable[[Visit], Awaitable[Shown]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(ansi_color=True)
@@ -188,6 +190,8 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         self._draw = draw
         self._guard = guard
         self._changed = changed
+        self._visit = visit
+        self._visiting: asyncio.Task[None] | None = None
         self._clock = clock
         self._over: Shown | None = None  # how somebody else ended it
         self._opens_at: float | None = None  # when keys begin to count; None until something was painted
@@ -284,11 +288,20 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
         else:
             self._go(self.dialog.paste(words))
 
-    def _step(self, step: D | Reply | Edit | None) -> None:
+    def _step(self, step: D | Reply | Edit | Visit | None) -> None:
         if step is None or isinstance(step, Reply | Edit):
             self._end(step)
+        elif isinstance(step, Visit):
+            self._visiting = asyncio.ensure_future(self._see(step))
         else:
             self._go(step)
+
+    async def _see(self, wish: Visit) -> None:
+        """The page in a browser, beside the form."""
+        if self._visit:
+            words = await self._visit(wish)
+            if self._over is None and not self.ended:
+                self._go(self.dialog.told(words))
 
     def _is_guarded(self) -> bool:
         """Whether a key came before the person could have meant it."""

@@ -12,6 +12,7 @@ from askdesk.core.model import Ask, Option, Question, Reply
 from askdesk.core.text import Shown, is_blank, shown, width
 from askdesk.surfaces.form import Form, Given
 from askdesk.surfaces.phrases import flaw_words
+from askdesk.surfaces.terminal.browser import Visit
 from askdesk.surfaces.terminal.field import Edit, Field
 from askdesk.surfaces.terminal.preview import preview_lines, preview_width
 from askdesk.surfaces.terminal.view import Picture, Size
@@ -97,15 +98,15 @@ class Sheet(Struct, frozen=True):
     def told(self, said: Shown) -> Sheet:
         return replace(self, said=said)
 
-    def press(self, key: str) -> Sheet | Reply | Edit | None:
-        """What comes of a key: the next state, a reply to send, a wish for an editor, or None to leave the ask open."""
+    def press(self, key: str) -> Sheet | Reply | Edit | Visit | None:
+        """What comes of a key: the next state, a reply, a wish for an editor or a browser, or None to leave it open."""
         sheet = replace(self, said=Shown(""), look=self.look if key in _SCROLLING else 0)
         try:
             return sheet._pressed(key)
         except InvalidReply as error:
             return sheet.told(shown(str(error)))
 
-    def _pressed(self, key: str) -> Sheet | Reply | Edit | None:
+    def _pressed(self, key: str) -> Sheet | Reply | Edit | Visit | None:
         if key.startswith("row:"):
             return self._clicked(key.removeprefix("row:"))
         if key.startswith("tab:"):
@@ -153,7 +154,7 @@ class Sheet(Struct, frozen=True):
             case _:
                 return replace(sheet, form=self.form.own(field.text))
 
-    def _listed(self, key: str) -> Sheet | Reply | Edit | None:
+    def _listed(self, key: str) -> Sheet | Reply | Edit | Visit | None:
         if self.row == "own" and (step := self._field_key(key)):
             return step
         if self.row == "note" and len(key) == 1 and key not in " n":  # a note may begin with 2, and chooses nothing
@@ -177,6 +178,8 @@ class Sheet(Struct, frozen=True):
                 return self._spaced()
             case "n" if not self.form.in_review:
                 return self._noting()
+            case "o" if self.has_previews:
+                return Visit(self.ask.id, self.form.at)
             case "c":
                 return self._chatting()
             case "?":

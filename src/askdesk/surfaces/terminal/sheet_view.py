@@ -321,7 +321,7 @@ def _keys(sheet: Sheet) -> list[tuple[str, str]]:
         return [("enter", "take"), ("escape", "leave"), ("help", "help"), ("updown", "move"), *on, ("n", "note")]
     several = [("space", "toggle"), ("send", _enter(sheet) if sheet.form.is_lone else "go_on")]
     take = several if sheet.form.question.multi_select else [("enter", _enter(sheet)), ("space", "mark")]
-    read = [("page", "read")] if sheet.has_previews else []
+    read = [("page", "read"), ("o", "browser")] if sheet.has_previews else []
     return [*take, ("escape", "leave"), ("help", "help"), ("updown", "move"), *on, *read, ("n", "note")]
 
 

@@ -16,6 +16,7 @@ from askdesk.core.text import Shown, cut, shown
 from askdesk.surfaces import draft
 from askdesk.surfaces.draft import Keeper
 from askdesk.surfaces.phrases import ended_words, left_line, settled_line
+from askdesk.surfaces.terminal.browser import visited
 from askdesk.surfaces.terminal.decision import Decision
 from askdesk.surfaces.terminal.editor import edited
 from askdesk.surfaces.terminal.field import Edit
@@ -90,7 +91,13 @@ class TerminalSurface:
         def changed(dialog: Sheet | Decision) -> None:
             keeper.note(draft_of(dialog))
 
-        screen = self._screen = DialogApp(dialog, drawn, guard=self._guard or GUARD, changed=changed)
+        screen = self._screen = DialogApp(
+            dialog,
+            drawn,
+            guard=self._guard or GUARD,
+            changed=changed,
+            visit=lambda wish: visited(self._shelf, wish),
+        )
         with on_terminal(drawing=True):
             running = asyncio.ensure_future(screen.run_async(inline=True))
             try:
