@@ -85,7 +85,7 @@ def test_no_option_is_documented_that_is_not_there() -> None:
 
 def test_every_setting_is_documented_as_it_is() -> None:
     page = (ROOT / "docs" / "settings.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (.+?) \| (.+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w.]+)` \| `(\w+)` \| (.+?) \| (.+) \|$", page, re.MULTILINE)
     assert rows == [(s.name, s.variable, s.default_words, s.meaning) for s in SETTINGS]
 
 

@@ -26,6 +26,8 @@ def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
 
     assert settings == Settings(
         store=f"sqlite://{tmp_path}/askdesk/askdesk.db",
+        token="",
+        answer_token="",
         by="ana",
         max_bytes=1_000_000,
         max_depth=32,
@@ -33,23 +35,40 @@ def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
         plain=False,
         screen_reader=False,
         language="en",
+        notify_urls=(),
+        notify_detail="text",
+        notify_after=5.0,
     )
 
 
 def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
     text = (
-        'store = "memory:"\nby = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\n'
+        'store = "memory:"\ntoken = "ask"\nanswer_token = "answer"\n'
+        'by = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\n'
         'plain = true\nscreen_reader = true\nlanguage = "es"\n'
+        '[notify]\nurls = ["ntfy://one", " mailto://ana:x@y "]\ndetail = "names"\nafter = 0.5\n'
     )
 
-    assert load(written(tmp_path, text)) == Settings("memory:", "ana", 10, 4, 0.5, True, True, "es")
+    assert load(written(tmp_path, text)) == Settings(
+        *("memory:", "ask", "answer", "ana"),
+        max_bytes=10,
+        max_depth=4,
+        busy_seconds=0.5,
+        plain=True,
+        screen_reader=True,
+        language="es",
+        notify_urls=("ntfy://one", "mailto://ana:x@y"),
+        notify_detail="names",
+        notify_after=0.5,
+    )
 
 
 def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     environ = written(tmp_path, 'store = "memory:"\nby = "ana"\nmax_bytes = 10\n')
 
     variables = {"ASKDESK_BY": "ben", "ASKDESK_MAX_BYTES": "20", "ASKDESK_BUSY_SECONDS": "2", "ASKDESK_PLAIN": "1"}
-    assert load({**environ, **variables}) == Settings("memory:", "ben", 20, 32, 2.0, True, False, "en")
+    settings = load({**environ, **variables})
+    assert settings == load(environ)._replace(by="ben", max_bytes=20, busy_seconds=2.0, plain=True)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +97,7 @@ def test_the_language_is_the_locale_s_unless_another_is_set(environ: dict[str, s
 
 
 def test_every_setting_has_its_own_variable_and_words() -> None:
-    assert [setting.name for setting in SETTINGS] == list(Settings._fields)
+    assert [setting.field for setting in SETTINGS] == list(Settings._fields)
     assert [setting.variable for setting in SETTINGS] == [f"ASKDESK_{name.upper()}" for name in Settings._fields]
     assert all(setting.default_words and setting.meaning for setting in SETTINGS)
 
@@ -88,8 +107,7 @@ def test_unknown_and_wrong_settings_are_all_told_at_once(tmp_path: Path) -> None
     file = environ["ASKDESK_CONFIG"]
 
     assert problems({**environ, "ASKDESK_BUSY_SECONDS": "soon"}) == [
-        f"{file}: colour: is not a setting; the settings are store, by, max_bytes, max_depth, busy_seconds, "
-        "plain, screen_reader, language",
+        f"{file}: colour: is not a setting; the settings are {', '.join(setting.name for setting in SETTINGS)}",
         f'{file}: store: must be text, is {{"url": "x"}}',
         f"{file}: by: must be text, is 5",
         f"{file}: max_bytes: must be a number above 0, is true",
@@ -143,3 +161,39 @@ def test_an_empty_name_of_a_file_is_no_name(tmp_path: Path) -> None:
     environ = {"ASKDESK_CONFIG": "", "XDG_CONFIG_HOME": str(tmp_path), "ASKDESK_BY": "ana"}
 
     assert load(environ).by == "ana"
+
+
+def test_in_the_environment_blanks_stand_between_urls(tmp_path: Path) -> None:
+    environ = written(tmp_path, '[notify]\nurls = ["ntfy://file"]\n')
+
+    assert load({**environ, "ASKDESK_NOTIFY_URLS": " ntfy://one\tntfy://two\n"}).notify_urls == (
+        "ntfy://one",
+        "ntfy://two",
+    )
+    assert load({**environ, "ASKDESK_NOTIFY_URLS": ""}).notify_urls == ()
+    settings = load({**environ, "ASKDESK_NOTIFY_DETAIL": "nothing", "ASKDESK_NOTIFY_AFTER": "60"})
+    assert settings == load(environ)._replace(notify_detail="nothing", notify_after=60.0)
+
+
+def test_names_in_a_table_are_checked_like_all_others(tmp_path: Path) -> None:
+    environ = written(tmp_path, '[notify]\ncolour = "red"\ndetail = "all"\nafter = 0\n[notify.urls]\na = 1\n')
+    file = environ["ASKDESK_CONFIG"]
+
+    assert problems(environ) == [
+        f"{file}: notify.colour: is not a setting; the settings are {', '.join(setting.name for setting in SETTINGS)}",
+        f"{file}: notify.urls: must be a list of texts",
+        f'{file}: notify.detail: must be one of nothing, names, text, is "all"',
+        f"{file}: notify.after: must be a number above 0, is 0",
+    ]
+
+
+@pytest.mark.parametrize("text", ['notify = "SECRET"\n', "[[notify]]\nurls = 1\n", '[notify]\nurls = [1, "SECRET"]\n'])
+def test_what_stands_in_place_of_urls_is_not_told(tmp_path: Path, text: str) -> None:
+    assert "SECRET" not in "".join(problems(written(tmp_path, text)))
+
+
+def test_settings_that_are_printed_show_no_urls() -> None:
+    settings = load({"ASKDESK_NOTIFY_URLS": "slack://SECRET mailto://ana:SECRET@x"})
+
+    assert "notify_urls=<2 not shown>" in repr(settings)
+    assert "SECRET" not in f"{settings} {settings!r} {settings.notify_urls} {settings._asdict()}"

@@ -10,14 +10,34 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from askdesk.core.errors import InvalidSettings, Problem, quoted
 
 
+class Secrets(tuple[str, ...]):
+    """Texts that no message, log or traceback shows."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} not shown>"
+
+
+class Secret(str):
+    """A text that no message, log or traceback shows."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<not shown>" if self else "<none>"
+
+
 class Settings(NamedTuple):
+    """A setting in a table, such as `notify.urls`, is the field `notify_urls`."""
+
     store: str
+    token: str
+    answer_token: str
     by: str
     max_bytes: int
     max_depth: int
@@ -25,15 +45,23 @@ class Settings(NamedTuple):
     plain: bool
     screen_reader: bool
     language: str
+    notify_urls: tuple[str, ...]
+    notify_detail: Literal["nothing", "names", "text"]
+    notify_after: float
 
 
 class Setting(NamedTuple):
     name: str
     variable: str
-    kind: type[str] | type[int] | type[float] | type[bool]
+    kind: type[str] | type[int] | type[float] | type[bool] | type[Secrets] | type[Secret]
     default: Callable[[Mapping[str, str]], Any]
     default_words: str
     meaning: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def field(self) -> str:
+        return self.name.replace(".", "_")
 
 
 def _data_folder(environ: Mapping[str, str]) -> Path:
@@ -64,7 +92,23 @@ SETTINGS = (
         str,
         lambda environ: f"sqlite://{quote(str(_data_folder(environ) / 'askdesk' / 'askdesk.db'))}",
         "an SQLite file in the user's data folder",
-        "where asks are kept: `sqlite:///path/to/file.db`, a path, or `memory:`",
+        "where asks are kept: `sqlite:///path/to/file.db`, a path, `memory:`, or a desk server's `https://…`",
+    ),
+    Setting(
+        "token",
+        "ASKDESK_TOKEN",
+        Secret,
+        lambda _: Secret(),
+        "none",
+        "the token to ask with, where the store is a desk server",
+    ),
+    Setting(
+        "answer_token",
+        "ASKDESK_ANSWER_TOKEN",
+        Secret,
+        lambda _: Secret(),
+        "none",
+        "the token to answer with, where the store is a desk server",
     ),
     Setting("by", "ASKDESK_BY", str, _user_name, "the user's login name", "who settles an ask, as others will read it"),
     Setting(
@@ -101,6 +145,31 @@ SETTINGS = (
         "the locale's, else English",
         "what the terminal speaks: `en` or `es`",
     ),
+    Setting(
+        "notify.urls",
+        "ASKDESK_NOTIFY_URLS",
+        Secrets,
+        lambda _: Secrets(),
+        "none",
+        "whom to tell when an agent waits: Apprise URLs; `askdesk notify --help` shows some",
+    ),
+    Setting(
+        "notify.detail",
+        "ASKDESK_NOTIFY_DETAIL",
+        str,
+        lambda _: "text",
+        "text",
+        "how much may leave the machine: `nothing` but that an agent waits, the `names`, or the `text` too",
+        choices=("nothing", "names", "text"),
+    ),
+    Setting(
+        "notify.after",
+        "ASKDESK_NOTIFY_AFTER",
+        float,
+        lambda _: 5.0,
+        "5",
+        "how many seconds an ask may be open before anybody is told",
+    ),
 )
 
 
@@ -117,7 +186,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     """All settings, or InvalidSettings naming every one that is wrong."""
     environ = os.environ if environ is None else environ
     path = config_path(environ)
-    written = _file(path, required=bool(environ.get("ASKDESK_CONFIG")))
+    written = _flat(_file(path, required=bool(environ.get("ASKDESK_CONFIG"))))
     known = [setting.name for setting in SETTINGS]
     problems = [
         Problem(f"{path}: {name}", f"is not a setting; the settings are {', '.join(known)}")
@@ -127,7 +196,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     values: dict[str, Any] = {}
     for setting in SETTINGS:
         try:
-            values[setting.name] = _value(setting, environ, written, path)
+            values[setting.field] = _value(setting, environ, written, path)
         except InvalidSettings as error:
             problems += error.problems
     if problems:
@@ -152,6 +221,16 @@ def _file(path: Path, *, required: bool) -> dict[str, Any]:
         raise InvalidSettings([Problem(str(path), f"is not TOML: {error}")]) from None
 
 
+def _flat(written: Mapping[str, Any]) -> dict[str, Any]:
+    """The names in a table that has settings with the table's name before them."""
+    tables = {setting.name.partition(".")[0] for setting in SETTINGS if "." in setting.name}
+    flat: dict[str, Any] = {}
+    for name, value in written.items():
+        is_table = name in tables and isinstance(value, dict)
+        flat |= {f"{name}.{inner}": each for inner, each in value.items()} if is_table else {name: value}
+    return flat
+
+
 def _value(setting: Setting, environ: Mapping[str, str], written: Mapping[str, Any], path: Path) -> Any:
     value: Any
     if setting.variable in environ:
@@ -160,6 +239,12 @@ def _value(setting: Setting, environ: Mapping[str, str], written: Mapping[str, A
         place, value = f"{path}: {setting.name}", written[setting.name]
     else:
         return setting.default(environ)
+    if setting.kind is Secrets:
+        return _secrets(place, value)
+    if setting.kind is Secret:
+        return _secret(place, value)
+    if setting.choices and value not in setting.choices:
+        raise InvalidSettings([Problem(place, f"must be one of {', '.join(setting.choices)}, is {quoted(value)}")])
     if setting.kind is str:
         if not isinstance(value, str) or not value.strip():
             raise InvalidSettings([Problem(place, f"must be text, is {quoted(value)}")])
@@ -174,6 +259,19 @@ def _value(setting: Setting, environ: Mapping[str, str], written: Mapping[str, A
     if isinstance(value, bool) or (isinstance(value, float) and number != value) or not 0 < number < float("inf"):
         raise InvalidSettings([Problem(place, f"must be a number above 0, is {quoted(value)}")])
     return number
+
+
+def _secrets(place: str, value: object) -> Secrets:
+    texts = value.split() if isinstance(value, str) else value  # a variable holds no list
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise InvalidSettings([Problem(place, "must be a list of texts")])  # it may hold a password: not quoted
+    return Secrets(text.strip() for text in texts)
+
+
+def _secret(place: str, value: object) -> Secret:
+    if not isinstance(value, str):
+        raise InvalidSettings([Problem(place, "must be text")])
+    return Secret(value.strip())  # blank is none: so a variable can be taken back
 
 
 _TRUTHS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}

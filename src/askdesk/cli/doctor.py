@@ -8,17 +8,23 @@ import platform
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from askdesk import __version__
 from askdesk.cli.command import print_json
 from askdesk.cli.main import ANSWERED, FAILED
+from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError, InvalidSettings
+from askdesk.core.text import shown
 from askdesk.open import agents_shell, open_desk, sqlite_path
-from askdesk.settings import config_path, load
+from askdesk.settings import Settings, config_path, load
 
+if TYPE_CHECKING:
+    from askdesk.stores.http import HTTPStore
+
+_PATIENCE = 3.0  # seconds for a desk server: whoever asks the doctor waits for the answer
 _SAFE_SQLITE = (3, 51, 3)  # before it, two writers at once could damage a WAL file
 
 
@@ -33,7 +39,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(given: Namespace) -> int:
-    findings = [*_software(), *_surroundings(), *_store(given.store)]
+    findings = [*_software(), *_surroundings(), *_notifications(), *_store(given.store)]
     if given.json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -65,13 +71,32 @@ def _surroundings() -> Iterable[Finding]:
     yield Finding("agent's shell", f"yes, {agent} is set: askdesk answer refuses here" if agent else "no")
 
 
+def _notifications() -> Iterable[Finding]:
+    try:
+        count = len(load().notify_urls)
+    except InvalidSettings:  # told of with the store
+        return
+    try:
+        apprise = f"apprise {version('apprise')}"
+    except PackageNotFoundError:
+        apprise = "apprise is not installed: pip install 'askdesk[notify]'"
+        yield Finding("notifications", f"URLs: {count}; {apprise}", wrong=count > 0)
+    else:
+        yield Finding("notifications", f"URLs: {count}; {apprise}")
+
+
 def _store(given: str | None) -> Iterable[Finding]:
     try:
-        url = given or load().store
+        settings = load()
     except InvalidSettings as error:
         yield Finding("settings", str(error), wrong=True)
         return
+    url = given or settings.store
     try:
+        if url.startswith(("https:", "http:")):
+            yield from asyncio.run(_server(url, settings))
+            return
+        yield from (Finding(name, "set" if token else "not set") for name, token in _tokens(settings))
         yield Finding("store", url)
         path = _path(url)
         if path and not path.exists():
@@ -82,6 +107,49 @@ def _store(given: str | None) -> Iterable[Finding]:
         yield Finding("open asks", asyncio.run(_count(url)))
     except (AskdeskError, OSError) as error:
         yield Finding("store", str(error), wrong=True)
+
+
+def _tokens(settings: Settings) -> tuple[tuple[str, str], ...]:
+    return ("ASKDESK_TOKEN", settings.token), ("ASKDESK_ANSWER_TOKEN", settings.answer_token)
+
+
+async def _server(url: str, settings: Settings) -> list[Finding]:
+    """Whether a desk answers there, and what it lets this client do."""
+    from askdesk.stores.http import HTTPStore
+
+    tokens = settings.token, settings.answer_token
+    store = await HTTPStore.open(url, asker_token=tokens[0], answerer_token=tokens[1], patience=_PATIENCE)
+    findings = [Finding("store", store.url)]
+    try:
+        await store.check()
+        findings.append(Finding("desk server", "answers"))
+        findings.append(await _token(store, "asker", tokens[0]))
+        findings.append(await _token(store, "answerer", tokens[1]))
+        if any(tokens) and not any(finding.wrong for finding in findings):
+            findings.append(Finding("open asks", await _count_on(Desk(store))))
+    except AskdeskError as error:
+        findings.append(Finding("desk server", shown(str(error)), wrong=True))
+    finally:
+        await store.close()
+    return findings
+
+
+async def _token(store: HTTPStore, kind: Literal["asker", "answerer"], token: str) -> Finding:
+    """What a token may do, never what it is."""
+    name = {"asker": "ASKDESK_TOKEN", "answerer": "ASKDESK_ANSWER_TOKEN"}[kind]
+    deed = {"asker": "asks", "answerer": "answers"}[kind]
+    if not token:
+        return Finding(name, f"not set: nobody {deed} from here")
+    try:
+        me = await store.me(kind)
+    except InvalidSettings as error:
+        return Finding(name, f"set; {shown(error.problems[0].rule)}", wrong=True)
+    if me.kind != kind:
+        return Finding(name, f"set, but the token is an {me.kind}'s", wrong=True)
+    limits = [f"{what} {', '.join(names)}" for what, names in (("project", me.projects), ("agent", me.agents)) if names]
+    until = f", until {me.expires.astimezone():%Y-%m-%d %H:%M}" if me.expires else ""
+    only = f", only for {' and '.join(limits)}" if limits else ""
+    return Finding(name, f"set; {deed} as {shown(me.name)}{shown(only)}{until}")
 
 
 def _path(url: str) -> Path | None:
@@ -96,7 +164,10 @@ def _file(path: Path) -> Finding:
 
 
 async def _count(url: str) -> str:
-    most = 1000
     async with open_desk(url) as desk:
-        page = await desk.page("open", limit=most)
+        return await _count_on(desk)
+
+
+async def _count_on(desk: Desk) -> str:
+    page = await desk.page("open", limit=1000)
     return f"{len(page.entries)}{' or more' if page.after else ''}"

@@ -19,6 +19,10 @@ COMMANDS = {
     "inbox": "all open asks, live: answer one after the other",
     "answer": "settle an ask: answer, decline, allow or deny",
     "withdraw": "take an ask back",
+    "serve": "run the page and the HTTP API",
+    "link": "make a link that signs a browser in to the page",
+    "token": "make, list and revoke tokens for the HTTP API",
+    "notify": "see whether notifications arrive",
     "demo": "see it work: a scripted agent asks, you answer",
     "doctor": "tell what is installed, which store is used and what is wrong",
 }
