@@ -347,6 +347,10 @@ class Terminal:
         self._until(lambda: all(text in self.text for text in texts), f"did not show {texts}", seconds)
         return self.text
 
+    def becomes(self, condition: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
+        """Wait until something else is so, reading the terminal meanwhile."""
+        self._until(condition, f"never: {what}", seconds)
+
     def shows_not(self, *texts: str) -> str:
         """Wait until none of the texts can be seen; the whole screen."""
         self._until(lambda: not any(text in self.text for text in texts), f"still shows {texts}")

@@ -25,7 +25,17 @@ from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk, Problem
 from askdesk.core.limits import CLAUDE, OPEN, SPRING
 from askdesk.core.model import Ask, Asker, Permission, Questions, Settlement, Withdrawn
-from askdesk.open import Surface, asker_here, settled_on, sized, surface_here, this_folder
+from askdesk.open import (
+    Surface,
+    answered_at,
+    asker_here,
+    settled_elsewhere,
+    settled_on,
+    sized,
+    surface_here,
+    this_folder,
+    where_to_answer,
+)
 from askdesk.settings import load
 from askdesk.stores.memory import MemoryStore
 from askdesk.wire import tool
@@ -87,11 +97,9 @@ async def _ask(desk: Desk, given: Namespace, body: Questions | Permission) -> in
 
 
 async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
-    if given.surface == "none":
-        say(f"ask {ask.id} waits for an answer: askdesk answer {ask.id[:8]}")
-        settlement = await desk.wait(ask.id)
-        assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
-        return settlement
+    if given.surface == "none" or answered_at(desk):
+        say(f"ask {ask.id} waits for an answer: {where_to_answer(desk, ask)}")
+        return await settled_elsewhere(desk, ask)
     by = load().by
     wanted: Surface = "plain" if given.plain else given.surface
     return await settled_on(surface_here(desk, by, wanted, from_stdin=given.file != "-"), desk, ask, by=by)

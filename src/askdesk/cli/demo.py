@@ -5,9 +5,12 @@ Without a terminal, or with --script, a scripted person answers and the whole ex
 
 from __future__ import annotations
 
+import logging
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -16,6 +19,7 @@ from askdesk.cli.command import columns, on_desk, plain_argument, say
 from askdesk.cli.main import ANSWERED, UNREACHABLE
 from askdesk.core.desk import Desk
 from askdesk.core.errors import Unreachable
+from askdesk.core.limits import OPEN
 from askdesk.core.model import Answered, Option, Permission, Question, Questions
 from askdesk.core.text import Shown
 from askdesk.open import asker_here, settled_on, surface_here
@@ -90,12 +94,32 @@ def run(given: Namespace) -> int:
     async def story(desk: Desk) -> int:
         if scripted:
             return await _story(desk, PlainSurface(_Typed(SCRIPT)), "a scripted person")
-        return await _story(desk, surface_here(desk, "you", "plain" if given.plain else "auto"), "you")
+        async with _page(desk) as link:
+            print(f"Answer here, or in a browser: {link}")
+            return await _story(desk, surface_here(desk, "you", "plain" if given.plain else "auto"), "you")
 
     if given.store:
         return on_desk(given.store, story, create=True)
     with tempfile.TemporaryDirectory(prefix="askdesk-demo-") as folder:
         return on_desk(str(Path(folder) / "demo.db"), story, create=True)
+
+
+@asynccontextmanager
+async def _page(desk: Desk) -> AsyncIterator[str]:
+    """The desk's page for as long as the demo runs, and the link that opens it."""
+    from askdesk.server import tokens
+    from askdesk.server.run import Address, beside
+    from askdesk.server.service import Service
+    from askdesk.surfaces import serving
+
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+    address = Address(port=0)
+    listening = address.listen()
+    url = address.url(listening.getsockname()[1])
+    note = await serving.begin(desk.shelf, url, desk.now())
+    async with beside(Service(desk, url, limits=OPEN), address, listening):
+        yield f"{url}/sign-in?code={await tokens.new_link(desk.shelf, 'you', now=desk.now())}"
+    await serving.end(desk.shelf, note)
 
 
 async def _story(desk: Desk, surface: HereSurface | None, by: str) -> int:

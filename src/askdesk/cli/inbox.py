@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from askdesk.cli.command import on_desk, plain_argument, say
 from askdesk.cli.main import ANSWERED, INVALID, UNREACHABLE
 from askdesk.core.desk import Desk
-from askdesk.open import agents_shell, lines_here
+from askdesk.open import agents_shell, answered_at, lines_here
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -40,6 +40,8 @@ async def _inbox(desk: Desk, given: Namespace) -> int:
     from askdesk.surfaces.texts import say as words
     from askdesk.surfaces.texts import speak
 
+    if address := answered_at(desk):
+        return say(f"ASKDESK_ANSWER_TOKEN is not set: people answer on {address}", UNREACHABLE)
     settings = load()
     speak(settings.language)
     by = given.by or settings.by

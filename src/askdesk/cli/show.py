@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from askdesk.cli.command import found, on_desk, print_json
 from askdesk.cli.main import ANSWERED
 from askdesk.core.desk import Desk
+from askdesk.open import answered_at
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -27,7 +28,8 @@ def run(given: Namespace) -> int:
             print_json(record.plain(entry))
         else:
             speak(load().language)
-            print("\n".join(entry_lines(entry, await draft.all_kept(desk.shelf, entry.ask))))
+            drafts = () if answered_at(desk) else await draft.all_kept(desk.shelf, entry.ask)  # for those who answer
+            print("\n".join(entry_lines(entry, drafts)))
         return ANSWERED
 
     return on_desk(given.store, show)

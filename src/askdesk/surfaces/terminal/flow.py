@@ -6,8 +6,8 @@ import re
 
 from askdesk.core.text import Shown
 from askdesk.surfaces.highlight import visible
+from askdesk.surfaces.parts import Page, Part, Text
 from askdesk.surfaces.spans import Line, Span, Style
-from askdesk.surfaces.terminal.parts import Page, Part, Text
 
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 

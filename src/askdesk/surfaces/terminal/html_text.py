@@ -13,9 +13,9 @@ from itertools import count
 
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces.highlight import highlighted, visible
+from askdesk.surfaces.parts import QUOTE, Cell, Part, Rule, Table, Text, address, bullet, image
 from askdesk.surfaces.spans import Span, Style, styled, text_of
 from askdesk.surfaces.terminal.flow import Flow
-from askdesk.surfaces.terminal.parts import QUOTE, Cell, Part, Rule, Table, Text, address, bullet, image
 
 # The parser looks at all that follows for each "<" that never closes, and asserts on marked sections: it gets neither.
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<[!?][^>]*(?:>|\Z)", re.DOTALL)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from askdesk.core.text import Shown, width
+from askdesk.surfaces.parts import Cell, Part, Rule, Table, Text
 from askdesk.surfaces.spans import EMPTY, Line, Span, styled, text_of
-from askdesk.surfaces.terminal.parts import Cell, Part, Rule, Table, Text
 from askdesk.surfaces.terminal.view import cells, cropped, padded, wrap
 
 _BETWEEN = Span(Shown(" │ "), "dim")

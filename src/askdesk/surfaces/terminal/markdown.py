@@ -12,10 +12,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from askdesk.core.text import Shown, shown
+from askdesk.surfaces.art import has_box, is_art, is_drawn, stays_whole
 from askdesk.surfaces.highlight import highlighted, visible
+from askdesk.surfaces.parts import QUOTE, Cell, Page, Part, Rule, Table, Text, address, bullet, image
 from askdesk.surfaces.spans import Line, Span, Style, styled
-from askdesk.surfaces.terminal.art import has_box, is_art, is_drawn, stays_whole
-from askdesk.surfaces.terminal.parts import QUOTE, Cell, Page, Part, Rule, Table, Text, address, bullet, image
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

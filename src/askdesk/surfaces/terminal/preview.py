@@ -11,9 +11,9 @@ from functools import lru_cache
 from askdesk.core.model import PreviewFormat
 from askdesk.core.text import Shown, is_blank
 from askdesk.surfaces.highlight import visible
+from askdesk.surfaces.parts import Part, Text
 from askdesk.surfaces.spans import Line, Span
 from askdesk.surfaces.terminal.layout import laid_out, widest
-from askdesk.surfaces.terminal.parts import Part, Text
 from askdesk.surfaces.texts import say
 
 _LONGEST = 20_000  # characters that the parsers get through in a moment, whatever they are
