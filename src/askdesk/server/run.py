@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import os
 import signal
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from askdesk.server.service import Service
 log = logging.getLogger(__name__)
 
 PORT = 8700
+_BACKLOG = 2048
+_MOST_UNREAD = 131_072  # bytes
+_ACCEPTED_AT_ONCE = 16  # by asyncio, before it looks at any: with more, it would run out of files before it knows
 _GOODBYE_SECONDS = 1  # for requests that are being answered; streams and waits are ended at once
 
 
@@ -69,9 +73,13 @@ class Address(NamedTuple):
         try:
             listening = socket.create_server((self.host, self.port), family=family, backlog=2048)
         except OSError as error:
-            raise InvalidSettings(
-                [Problem(f"{self.host}:{self.port}", f"cannot be listened on: {error.strerror}; --port names another")]
-            ) from None
+            why = f"cannot be listened on: {os.strerror(error.errno or 0)}; --port names another"
+            raise InvalidSettings([Problem(f"{self.host}:{self.port}", why)]) from None
+        # For all that connect: an answer is written in two parts, and the second must not wait 40 ms for a receipt of
+        # the first. asyncio leaves it off for sockets that do not say that they are TCP, as those of create_server.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # And so much, not megabytes, for each client that does not read what it is sent.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_UNREAD)
         listening.setblocking(False)
         return listening
 
@@ -89,12 +97,27 @@ async def serve(service: Service, address: Address, listening: socket.socket) ->
     await Server(configured(service, address), service, signals=(signal.SIGINT, signal.SIGTERM)).serve([listening])
 
 
+@asynccontextmanager
+async def beside(service: Service, address: Address, listening: socket.socket) -> AsyncIterator[Server]:
+    """A server beside other work, until the block ends; signals are not its business."""
+    server = Server(configured(service, address), service)
+    serving = asyncio.ensure_future(server.serve([listening]))
+    try:
+        while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0)
+        yield server
+    finally:
+        server.stop()
+        await serving
+
+
 def configured(service: Service, address: Address) -> uvicorn.Config:
     origins = Origins.of(service.url, loopback=address.is_loopback and not address.public_url)
     return uvicorn.Config(
         application(service, origins),
         http=Protocol,
         ws="none",
+        backlog=_ACCEPTED_AT_ONCE,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -113,6 +136,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service, signals: tuple[int, ...] = ()) -> None:
         super().__init__(config)
         self._service, self._signals = service, signals
+        self._told = asyncio.Event()
         self._ending: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -127,10 +151,29 @@ class Server(uvicorn.Server):
             for number in self._signals:
                 loop.remove_signal_handler(number)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(_BACKLOG)
+
+    async def main_loop(self) -> None:
+        """Once a second, where uvicorn wakes ten times, and until the very moment when it is told to stop."""
+        while not await self.on_tick(0):
+            self.look(asyncio.get_running_loop().time())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), 1)
+
+    def look(self, now: float) -> None:
+        """Look after all connections; see Protocol.look."""
+        for connection in tuple(self.server_state.connections):
+            if isinstance(connection, Protocol):
+                connection.look(now)
+
     def stop(self) -> None:
         """Once, to come to an end; twice, to come to it at once."""
         if self.should_exit:
             self.force_exit = True
             return
         self.should_exit = True
+        self._told.set()
         self._ending = asyncio.ensure_future(self._service.end())
