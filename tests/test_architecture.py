@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "askdesk"
-GUESTS = {"apsw", "msgspec", "asyncpg", "claude_agent_sdk", "mcp", "acp", "apprise", "uvloop"}
+GUESTS = {
+    *("apsw", "msgspec", "textual", "pygments", "markdown_it"),
+    *("starlette", "uvicorn", "httptools", "jinja2", "nh3", "segno", "uvloop", "apprise"),
+    *("asyncpg", "claude_agent_sdk", "mcp", "acp"),
+}
 
 
 def loaded_by(code: str) -> set[str]:

@@ -42,6 +42,7 @@ class Settings(NamedTuple):
     max_bytes: int
     max_depth: int
     busy_seconds: float
+    asks_a_minute: int
     plain: bool
     screen_reader: bool
     language: str
@@ -127,6 +128,14 @@ SETTINGS = (
         lambda _: 5.0,
         "5",
         "how long to wait for a store that another process has locked",
+    ),
+    Setting(
+        "asks_a_minute",
+        "ASKDESK_ASKS_A_MINUTE",
+        int,
+        lambda _: 600,
+        "600",
+        "the most asks a minute that a desk server takes with one token",
     ),
     Setting("plain", "ASKDESK_PLAIN", bool, lambda _: False, "false", "plain lines on a terminal instead of a form"),
     Setting(
