@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.browser import browser, chromium  # noqa: F401 - fixtures
 
 from askdesk.core.desk import Desk
 from askdesk.open import AGENT_VARIABLES
@@ -29,7 +30,8 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def _own_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in (*AGENT_VARIABLES, "ASKDESK_CONFIG", "ASKDESK_BY", "LC_ALL", "LC_MESSAGES", "LANG"):
+    ours = ("ASKDESK_CONFIG", "ASKDESK_BY", "ASKDESK_TOKEN", "ASKDESK_ANSWER_TOKEN")
+    for name in (*AGENT_VARIABLES, *ours, "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

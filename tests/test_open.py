@@ -24,6 +24,7 @@ from askdesk.core.model import (
 )
 from askdesk.open import ask, open_desk, open_store, sqlite_path
 from askdesk.settings import load
+from askdesk.stores.http import HTTPStore
 from askdesk.stores.memory import MemoryStore
 from askdesk.stores.sqlite import SQLiteStore
 
@@ -79,7 +80,19 @@ async def test_the_default_store_lies_in_the_users_data_folder_whatever_its_name
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("url", ["ftp://x/y", "sqlite://", "sqlite:///", "sqlite://host/path", "://", ":memory:"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://x/y",
+        "http://desk.example",
+        "https://",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite://host/path",
+        "://",
+        ":memory:",
+    ],
+)
 async def test_a_url_that_names_no_store_is_refused(url: str) -> None:
     with pytest.raises(InvalidSettings, match="store: "):
         await open_store(url)
@@ -89,12 +102,14 @@ async def test_a_url_that_names_no_store_is_refused(url: str) -> None:
 async def test_each_url_opens_its_store(tmp_path: Path) -> None:
     memory = await open_store("memory:")
     file = await open_store(f"sqlite://{tmp_path}/new/desk.db")
+    server = await open_store("https://desk.example")
 
-    assert (type(memory), type(file)) == (MemoryStore, SQLiteStore)
+    assert (type(memory), type(file), type(server)) == (MemoryStore, SQLiteStore, HTTPStore)
     assert (tmp_path / "new" / "desk.db").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     await memory.close()
     await file.close()
+    await server.close()
 
 
 @pytest.mark.anyio

@@ -32,6 +32,7 @@ def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
         max_bytes=1_000_000,
         max_depth=32,
         busy_seconds=5.0,
+        asks_a_minute=600,
         plain=False,
         screen_reader=False,
         language="en",
@@ -44,7 +45,7 @@ def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
 def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
     text = (
         'store = "memory:"\ntoken = "ask"\nanswer_token = "answer"\n'
-        'by = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\n'
+        'by = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\nasks_a_minute = 7\n'
         'plain = true\nscreen_reader = true\nlanguage = "es"\n'
         '[notify]\nurls = ["ntfy://one", " mailto://ana:x@y "]\ndetail = "names"\nafter = 0.5\n'
     )
@@ -54,6 +55,7 @@ def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
         max_bytes=10,
         max_depth=4,
         busy_seconds=0.5,
+        asks_a_minute=7,
         plain=True,
         screen_reader=True,
         language="es",
@@ -197,3 +199,18 @@ def test_settings_that_are_printed_show_no_urls() -> None:
 
     assert "notify_urls=<2 not shown>" in repr(settings)
     assert "SECRET" not in f"{settings} {settings!r} {settings.notify_urls} {settings._asdict()}"
+
+
+def test_tokens_are_never_shown(tmp_path: Path) -> None:
+    environ = written(tmp_path, "answer_token = 'canary'\n")
+    settings = load({**environ, "ASKDESK_TOKEN": " canary "})
+
+    assert (settings.token, settings.answer_token) == ("canary", "canary")
+    assert "canary" not in repr(settings)
+    assert problems(written(tmp_path, "token = ['canary']\n")) == [f"{tmp_path}/askdesk.toml: token: must be text"]
+
+
+def test_a_token_is_taken_back_by_a_blank_one(tmp_path: Path) -> None:
+    environ = written(tmp_path, "token = 'canary'\n")
+
+    assert load({**environ, "ASKDESK_TOKEN": " "}).token == ""

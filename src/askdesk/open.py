@@ -52,10 +52,14 @@ async def open_desk(store: str | None = None, *, limits: Limits = OPEN, create: 
     Without `create`, a store that is not there is an error instead of an empty one.
     """
     settings = load()
-    desk = Desk(
-        await open_store(store or settings.store, busy_seconds=settings.busy_seconds, create=create),
-        limits=sized(limits, settings),
+    opened = await open_store(
+        store or settings.store,
+        busy_seconds=settings.busy_seconds,
+        create=create,
+        asker_token=settings.token,
+        answerer_token=settings.answer_token,
     )
+    desk = Desk(opened, limits=sized(limits, settings))
     try:
         await desk.store.expire(desk.now())
         yield desk
@@ -63,7 +67,14 @@ async def open_desk(store: str | None = None, *, limits: Limits = OPEN, create: 
         await desk.close()
 
 
-async def open_store(url: str, *, busy_seconds: float = 5.0, create: bool = True) -> Store:
+async def open_store(
+    url: str,
+    *,
+    busy_seconds: float = 5.0,
+    create: bool = True,
+    asker_token: str = "",
+    answerer_token: str = "",
+) -> Store:
     """The store that a URL names. A guest library is loaded only for the store that needs it."""
     scheme = _scheme(url)
     if scheme == "memory":
@@ -74,7 +85,11 @@ async def open_store(url: str, *, busy_seconds: float = 5.0, create: bool = True
         from askdesk.stores.sqlite import SQLiteStore
 
         return await SQLiteStore.open(sqlite_path(url), busy_seconds=busy_seconds, create=create)
-    raise InvalidSettings([Problem("store", f"takes sqlite:///path, a path or memory:, got {quoted(url)}")])
+    if scheme in ("https", "http"):
+        from askdesk.stores.http import HTTPStore
+
+        return await HTTPStore.open(url, asker_token=asker_token, answerer_token=answerer_token)
+    raise InvalidSettings([Problem("store", f"takes sqlite:///path, a path, https://… or memory:, got {quoted(url)}")])
 
 
 def _scheme(url: str) -> str:
@@ -114,12 +129,26 @@ def agents_shell() -> str | None:
     return next((name for name in AGENT_VARIABLES if os.environ.get(name)), None)
 
 
+def answered_at(desk: Desk) -> str | None:
+    """The address of the desk server whose page alone people can answer on: this client has no answerer's token."""
+    address: str | None = getattr(desk.store, "answered_at", None)
+    return address
+
+
+def where_to_answer(desk: Desk, ask: Ask) -> str:
+    """For whoever reads that an ask waits."""
+    address = answered_at(desk)
+    return f"{address}/asks/{ask.id}" if address else f"askdesk answer {ask.id[:8]}"
+
+
 def surface_here(desk: Desk, by: str, wanted: Surface = "auto", *, from_stdin: bool = True) -> HereSurface | None:
     """A place to answer at this very terminal or pipe; None where there is none.
 
     A form where one can be drawn and nobody asked for plain lines. Standard input counts as a place to answer unless
     it is taken (`from_stdin` is false) or an agent filled it.
     """
+    if answered_at(desk):
+        return None
     from askdesk.surfaces.terminal.tty import can_draw
     from askdesk.surfaces.texts import speak
 
@@ -179,13 +208,19 @@ async def _ask(
     asker = asker_here(agent, project=this_folder())
     async with open_desk(store) as desk, desk.asking(body, asker=asker, key=key, deadline=deadline) as ask:
         if surface == "none":
-            settlement = await desk.wait(ask.id)
-            assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
-        else:
-            by = load().by
-            here = surface_here(desk, by, surface, from_stdin=surface == "plain")
-            settlement = await settled_on(here, desk, ask, by=by)
-        return settlement.outcome
+            return (await settled_elsewhere(desk, ask)).outcome
+        if answered_at(desk):
+            print(f"ask {ask.id} waits for an answer: {where_to_answer(desk, ask)}", file=sys.stderr)  # noqa: T201
+            return (await settled_elsewhere(desk, ask)).outcome
+        by = load().by
+        here = surface_here(desk, by, surface, from_stdin=surface == "plain")
+        return (await settled_on(here, desk, ask, by=by)).outcome
+
+
+async def settled_elsewhere(desk: Desk, ask: Ask) -> Settlement:
+    settlement = await desk.wait(ask.id)
+    assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
+    return settlement
 
 
 async def settled_on(
@@ -198,8 +233,7 @@ async def settled_on(
     if entry.settlement:
         return entry.settlement
     if surface is None:
-        where = "this is an agent's shell" if agents_shell() else "there is no terminal here"
-        raise Unreachable(ask.id, where)
+        raise Unreachable(ask.id, _why_not_here(desk))
     submission = submission or new_id()
     settlement = await attend_one(
         desk,
@@ -216,3 +250,9 @@ async def settled_on(
     if settlement.submission == submission:
         await draft.keep(desk.shelf, ask, by, None)  # it was sent
     return settlement
+
+
+def _why_not_here(desk: Desk) -> str:
+    if address := answered_at(desk):
+        return f"ASKDESK_ANSWER_TOKEN is not set, and people answer on {address}"
+    return "this is an agent's shell" if agents_shell() else "there is no terminal here"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import until
+from tests.stores.remote import new_tokens, serving
 
 ASKDESK = [sys.executable, "-m", "askdesk.cli.main"]
 QUESTION = {
@@ -53,6 +55,20 @@ def killed(process: subprocess.Popen[str]) -> None:
     assert has_the_desk_open()  # nobody has tidied up
 
 
+@pytest.fixture(params=["file", "server"])
+def _anywhere(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The desk is a file on this machine, or a server that has it."""
+    if request.param == "file":
+        yield
+        return
+    tokens = asyncio.run(new_tokens(tmp_path / "desk.db"))
+    with serving(tmp_path / "desk.db") as server:
+        monkeypatch.setenv("ASKDESK_STORE", server.url)
+        monkeypatch.setenv("ASKDESK_TOKEN", tokens["asker_token"])
+        monkeypatch.setenv("ASKDESK_ANSWER_TOKEN", tokens["answerer_token"])
+        yield
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     path = tmp_path / "q.json"
@@ -86,6 +102,7 @@ def assert_settled_for_good(ask_id: str) -> None:
     assert open_ids() == []
 
 
+@pytest.mark.usefixtures("_anywhere")
 def test_an_ask_is_posted_listed_answered_and_waited_for_by_processes_that_come_and_go(file: str) -> None:
     ask_id = posted(file)
     assert open_ids() == [ask_id]
@@ -98,6 +115,7 @@ def test_an_ask_is_posted_listed_answered_and_waited_for_by_processes_that_come_
     assert_settled_for_good(ask_id)
 
 
+@pytest.mark.usefixtures("_anywhere")
 def test_of_two_different_answers_by_the_same_person_the_first_stands(file: str) -> None:
     ask_id = posted(file)
     assert askdesk("answer", ask_id, "--by", "ana", said=SQLITE).returncode == 0
@@ -165,6 +183,7 @@ def test_an_agent_killed_before_the_answer_and_back_before_it_too_gets_it_as_it_
     assert_settled_for_good(ask_id)
 
 
+@pytest.mark.usefixtures("_anywhere")
 def test_an_answer_whose_sender_is_killed_at_any_moment_is_sent_again_and_stands_once(file: str) -> None:
     for pause in (0.05, 0.15, 0.25):
         ask_id = posted(file)

@@ -1,8 +1,10 @@
 """Every store of ours keeps the shipped contracts."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.stores.remote import in_step
 
 from askdesk.core.store import Store
 from askdesk.stores.memory import MemoryStore
@@ -13,14 +15,20 @@ pytestmark = pytest.mark.anyio
 RULES = [*STORE_RULES, *SHELF_RULES]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
+@pytest.fixture(params=["memory", "sqlite", "http to memory", "http to sqlite"])
+async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Reopen]:
     memory = MemoryStore()
 
     async def reopen() -> Store:
-        return memory if request.param == "memory" else await SQLiteStore.open(tmp_path / "desk.db")
+        return memory if request.param.endswith("memory") else await SQLiteStore.open(tmp_path / "desk.db")
 
-    return reopen
+    if not request.param.startswith("http"):
+        yield reopen
+        return
+    kept = await reopen()
+    async with in_step(kept) as reopen_remotely:
+        yield reopen_remotely
+    await kept.close()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

@@ -22,7 +22,7 @@ from argparse import ArgumentParser, Namespace
 from askdesk.cli.command import duration, on_desk, plain_argument, print_result, read_file, say
 from askdesk.cli.main import ANSWERED, STILL_OPEN, WITHDRAWN
 from askdesk.core.desk import Desk
-from askdesk.core.errors import InvalidAsk, Problem
+from askdesk.core.errors import InvalidAsk, Problem, StoreError
 from askdesk.core.limits import CLAUDE, OPEN, SPRING
 from askdesk.core.model import Ask, Asker, Permission, Questions, Settlement, Withdrawn
 from askdesk.open import (
@@ -39,6 +39,8 @@ from askdesk.open import (
 from askdesk.settings import load
 from askdesk.stores.memory import MemoryStore
 from askdesk.wire import tool
+
+_GOODBYE_SECONDS = 3.0  # whoever pressed Ctrl-C wants to leave, also where the desk is away
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -106,7 +108,11 @@ async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
 
 
 async def _left(desk: Desk, ask: Ask) -> int:
-    settlement = (await desk.get(ask.id)).settlement
+    try:
+        async with asyncio.timeout(_GOODBYE_SECONDS):
+            settlement = (await desk.get(ask.id)).settlement
+    except (StoreError, TimeoutError):
+        return say(f"ask {ask.id} may still be open: the desk cannot be reached", STILL_OPEN)
     if settlement is None:
         return say(f"ask {ask.id} stays open; the same key asks for it again", STILL_OPEN)
     if isinstance(settlement.outcome, Withdrawn):

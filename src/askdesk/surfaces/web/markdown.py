@@ -15,9 +15,9 @@ import nh3
 from markupsafe import Markup
 
 from askdesk.core.text import is_blank
+from askdesk.surfaces.art import has_box, is_art, is_drawn
 from askdesk.surfaces.highlight import highlighted, visible
-from askdesk.surfaces.terminal.art import has_box, is_art, is_drawn
-from askdesk.surfaces.terminal.parts import address, image
+from askdesk.surfaces.parts import address, image
 from askdesk.surfaces.web.markup import CLASSES, html_lines, html_of, html_within
 from askdesk.surfaces.web.plain import plain_html as plain_html
 
