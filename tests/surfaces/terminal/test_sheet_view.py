@@ -217,7 +217,7 @@ builder asks in shop
   Chat about this instead        │
 
 Enter choose and send  Space choose  Esc leave  ? all keys  ↑↓ move
-PgUp/PgDn read on  n note
+PgUp/PgDn read on  o in a browser  n note
 """)
 
 
@@ -405,7 +405,8 @@ Keys
     takes a change back
   n adds a note; it never changes what was chosen
   Tab and Shift+Tab, or ← →, go to the other questions and to the review
-  PgUp and PgDn read on in a preview or a long page; Ctrl+← → move it sideways
+  PgUp and PgDn read on in a preview or a long page; Ctrl+← → move it sideways;
+    o opens it in a browser, where askdesk serve runs
   c declines with a message and sends along what was chosen
   Ctrl+G opens your editor for what is being typed
   Ctrl+R starts anew; once more, it brings everything back
