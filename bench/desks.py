@@ -92,9 +92,16 @@ class RawCommits:
         self._ask, self._settlement = encode(ask), encode(Settlement(ANSWERED, ask.created, new_id(), "ana", "bench"))
 
     def two(self) -> None:
-        ask_id = new_id()
-        self._commit(INSERT, (ask_id, "", None, self._ask, None))
-        self._commit(SETTLE, {"id": ask_id, "settlement": self._settlement, "now": 0})
+        self.insert()
+        self.settle()
+
+    def insert(self) -> None:
+        self._ask_id = new_id()
+        self._commit(INSERT, (self._ask_id, "", None, self._ask, None))
+
+    def settle(self) -> None:
+        """The latest one."""
+        self._commit(SETTLE, {"id": self._ask_id, "settlement": self._settlement, "now": 0})
 
     def _commit(self, statement: str, values: tuple[str | None, ...] | dict[str, str | int]) -> None:
         self._database.execute("BEGIN IMMEDIATE")

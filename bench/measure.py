@@ -34,6 +34,24 @@ HEADING = """\
 |---|---|---:|---:|---:|---:|---:|---|"""
 
 
+class Figure(NamedTuple):
+    """What was measured without a floor, and what it should stay below."""
+
+    name: str
+    value: float
+    unit: str
+    target: float
+
+    def row(self) -> str:
+        within = "yes" if self.value <= self.target else "NO"
+        return f"| {self.name} | {self.value:,.2f} {self.unit} | {self.target:g} {self.unit} | {within} |"
+
+
+FIGURES = """\
+| what | ours | aim | within |
+|---|---:|---:|---|"""
+
+
 def timed(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()

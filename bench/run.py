@@ -9,9 +9,12 @@ import platform
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
-from bench import desks, paint, start
-from bench.measure import HEADING, Ratio
+from bench import desks, paint, server, start
+from bench.measure import FIGURES, HEADING, Figure, Ratio
+
+_M = TypeVar("_M", Ratio, Figure)
 
 
 def main() -> None:
@@ -24,15 +27,23 @@ def main() -> None:
         _told("memory", asyncio.run(desks.in_memory(500 // share))),
         _told("SQLite", asyncio.run(desks.on_sqlite(3000 // share))),
         _told("SQLite, many at once", asyncio.run(desks.on_sqlite(500 // share, at_once=32))),
+        _told("HTTP", server.exchange(1000 // share)),
+        _told("HTTP, many at once", server.many(20 // share)),
+    ]
+    figures = [
+        _told("streams", server.stream_memory()),
+        _told("waiting streams", server.idle_cost("streams", 30 / share)),
+        _told("waiting requests", server.idle_cost("requests", 30 / share)),
     ]
     print(HEADING, *(ratio.row() for ratio in ratios), sep="\n")
+    print("", FIGURES, *(figure.row() for figure in figures), sep="\n")
     print(f"\nPython {platform.python_version()}, {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}")
     _keep(ratios)
 
 
-def _told(name: str, ratio: Ratio) -> Ratio:
+def _told(name: str, measured: _M) -> _M:
     print(f"bench: {name} done", file=sys.stderr)
-    return ratio
+    return measured
 
 
 def _keep(ratios: list[Ratio]) -> None:

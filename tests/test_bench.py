@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bench import desks, paint, start
+from bench import desks, paint, server, start
 from bench.measure import Ratio
 
 
@@ -17,6 +17,13 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
         asyncio.run(desks.in_memory(2)),
         asyncio.run(desks.on_sqlite(2)),
         asyncio.run(desks.on_sqlite(2, at_once=8)),
+        server.exchange(2),
+        server.many(2, connections=4),
     ]
-    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 5
+    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 7
     assert all(ratio.row().count("|") == 9 for ratio in ratios)
+
+
+def test_every_figure_is_measured() -> None:
+    figures = [server.stream_memory(50), server.idle_cost("streams", 0.1, 5), server.idle_cost("requests", 0.1, 5)]
+    assert all(figure.row().count("|") == 5 for figure in figures)

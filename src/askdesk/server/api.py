@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TypeVar
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,9 +20,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askdesk.core import strict
+from askdesk.core.checks import text_problems
 from askdesk.core.desk import new_id
-from askdesk.core.errors import InvalidAsk, Problem, UnknownAsk, quoted
-from askdesk.core.model import Entry, Permission, Questions
+from askdesk.core.errors import InvalidAsk, InvalidReply, KeyReused, Problem, UnknownAsk, quoted
+from askdesk.core.model import Ask, Entry, Permission, Questions
 from askdesk.core.store import Page, State
 from askdesk.server import tokens
 from askdesk.server.doors import Door
@@ -32,40 +36,93 @@ _T = TypeVar("_T")
 
 LONGEST_WAIT = 60.0  # seconds; whoever waits longer asks again, which every proxy on the way understands
 MOST_ENTRIES = 200
+_STEP, _LARGE_PAGE = 20, 2_000_000  # asks, bytes
 _MOST_LOOKED_AT = 1000
+_MOST_COUNTED = 500
+_ONE_ASK = 5_000  # bytes that count as one
+_SMALL = 20_000  # bytes, which the event loop can read by the way
+_MOST_VALUES = 20_000  # of an input; a text of a megabyte is one
+_LATEST = timedelta(days=40_000)  # beyond all who wait, and short of where calendars end
 _ID = re.compile(api.ID)
 _encoder = msgspec.json.Encoder()
 
 
 async def post_ask(service: Service, request: Request, token: Token) -> ASGIApp:
-    new = await _read(service, request, api.NewAsk)
-    if new.id is not None and not _ID.match(new.id):
-        raise InvalidAsk([Problem("id", f"must be 32 hexadecimal digits, is {quoted(new.id)}")])
-    _check_asker(token, new)
-    if seconds := service.asks.take(token.id):
+    raw = await _json_body(request)
+    # A large one costs as much as many small ones. Counted before it is read, since that is what costs.
+    if seconds := service.asks.take(token.id, max(1, len(raw) / _ONE_ASK)):
         raise Refused(429, "too-many", "too many asks a minute", headers={"Retry-After": f"{seconds + 1:.0f}"})
-    ask_id = new.id or new_id()
-    ask = await service.desk.post(
-        _body(service, new),
-        asker=new.asker,
-        key=new.key,
-        deadline=new.deadline,
-        preview_format=new.preview_format,
-        follows=new.follows,
-        id=ask_id,
-    )
-    if not token.knows(ask):
-        raise Refused(403, "forbidden", "this id is another's")
-    if ask.id != ask_id:  # asked before, under the same key
+    new, body = await _apart(raw, partial(_new_ask, service, raw))
+    _check_asker(token, new)
+    ask = await _posted(service, token, new, body)
+    if ask.body is not body:  # asked before, under this id or key: the one that stands was not made here
         return _json(_entry(await service.desk.get(ask.id)))
     service.metrics.asks += 1
     return _json(_entry(Entry(ask)), 201, {"Location": f"/v1/asks/{ask.id}"})
 
 
-def _body(service: Service, new: api.NewAsk) -> Questions | Permission:
+async def _posted(service: Service, token: Token, new: api.NewAsk, body: Questions | Permission) -> Ask:
+    """The ask that stands. Whether another's under the same id or key asks the same is nobody's to find out."""
+    try:
+        ask = await service.desk.post(
+            body,
+            asker=new.asker,
+            key=new.key,
+            deadline=new.deadline,
+            preview_format=new.preview_format,
+            follows=new.follows,
+            id=new.id or new_id(),
+        )
+    except KeyReused as error:
+        if token.knows((await service.desk.store.get(error.ask_id)).ask):
+            raise
+    else:
+        if token.knows(ask):
+            return ask
+    raise Refused(403, "forbidden", "this id or key is another's")
+
+
+def _new_ask(service: Service, raw: bytes) -> tuple[api.NewAsk, Questions | Permission]:
+    new = _read(service, raw, api.NewAsk)
+    problems = []
+    if new.id is not None and not _ID.fullmatch(new.id):
+        problems.append(Problem("id", f"must be 32 hexadecimal digits, is {quoted(new.id)}"))
+    if new.deadline is not None and new.deadline.tzinfo and new.deadline - service.desk.now() > _LATEST:
+        problems.append(Problem("deadline", f"must come within {_LATEST.days} days"))
     if (new.questions is None) == (new.body is None):
-        raise InvalidAsk("needs either questions or a body")
-    return tool.parse({"questions": new.questions}, service.limits) if new.body is None else new.body
+        problems.append(Problem("", "needs either questions or a body"))
+    if problems:
+        raise InvalidAsk(problems)
+    if new.body is None:
+        return new, tool.parse({"questions": new.questions}, service.limits)
+    if isinstance(new.body, Permission):
+        _check_values(new.body)
+    elif new.body.received is not None:
+        _check_received(service, new.body, new.body.received)
+    return new, new.body
+
+
+def _check_values(body: Permission) -> None:
+    """An input is looked through whenever its ask is read: with very many values, that would keep everybody waiting."""
+    pending: list[Any] = [body.value]
+    count = 0
+    while pending:
+        value = pending.pop()
+        pending += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if (count := count + 1) > _MOST_VALUES:
+            raise InvalidAsk([Problem("body.input", f"must not hold more than {_MOST_VALUES} values")])
+
+
+def _check_received(service: Service, body: Questions, received: str) -> None:
+    """What the agent gets back as its questions must be what people were shown."""
+    limits = service.limits
+    try:
+        questions = strict.loads(received, size=limits.size, depth=limits.depth)
+        same = isinstance(questions, list) and tool.parse({"questions": questions}, limits).items == body.items
+    except (strict.NotStrict, InvalidAsk):
+        same = False
+    if not same:
+        raise InvalidAsk([Problem("body.received", "must be the items, as the tool's format writes them")])
 
 
 def _check_asker(token: Token, new: api.NewAsk) -> None:
@@ -80,22 +137,37 @@ async def list_asks(service: Service, request: Request, token: Token) -> ASGIApp
     query = _query(request, "state", "after", "limit", "newest", "text")
     state: State = _one_of(query, "state", ("open", "settled"), "open")
     newest = _one_of(query, "newest", ("true", "false"), "false") == "true"
-    page = await _known_page(service, token, state, query.get("after"), _limit(query), newest, query.get("text", ""))
+    page = await known_page(
+        service, token, state, after=query.get("after"), limit=_limit(query), newest=newest, text=query.get("text", "")
+    )
     return _json(api.PageDocument(tuple(map(api.entry_document, page.entries)), page.after))
 
 
-async def _known_page(
-    service: Service, token: Token, state: State, after: str | None, limit: int, newest: bool, text: str
+async def known_page(
+    service: Service,
+    token: Token,
+    state: State,
+    *,
+    after: str | None = None,
+    limit: int = 50,
+    newest: bool = False,
+    text: str = "",
 ) -> Page:
-    """A page of what a token may know. A limited one may get fewer than it asked for, and a place to go on."""
+    """A page of what a token may know: perhaps of fewer than it asked for, and then with a place to go on.
+
+    It is gathered in steps and ends where it has grown large, since one ask alone may be of megabytes.
+    """
     entries: list[Entry] = []
-    looked_at = 0
+    looked_at = size = 0
     while True:
-        page = await service.desk.page(state, after=after, limit=limit - len(entries), newest=newest)
-        entries += (entry for entry in page.entries if token.knows(entry.ask))
+        step = min(limit - len(entries), _STEP)
+        page = await service.desk.page(state, after=after, limit=step, newest=newest, text=text)
+        known = [entry for entry in page.entries if token.knows(entry.ask)]
+        entries += known
+        size += sum(len(_encoder.encode(entry)) for entry in known)
         looked_at += len(page.entries)
         after = page.after
-        if after is None or len(entries) >= limit or looked_at >= _MOST_LOOKED_AT:
+        if after is None or len(entries) >= limit or looked_at >= _MOST_LOOKED_AT or size >= _LARGE_PAGE:
             return Page(tuple(entries), after)
 
 
@@ -103,27 +175,19 @@ async def get_ask(service: Service, request: Request, token: Token) -> ASGIApp:
     wait = _seconds(_query(request, "wait").get("wait", "0"))
     entry = await _known(service, request, token)
     if wait and entry.settlement is None:
-        await _until_settled(service, entry.ask.id, wait)
-        entry = await service.desk.get(entry.ask.id)
+        waiting = service.desk.wait(entry.ask.id, timeout=min(wait, LONGEST_WAIT))
+        settlement = await service.streams.wait(token, waiting, request.receive)
+        if not await tokens.is_still_valid(service.desk.shelf, token, service.desk.now()):
+            raise Refused(401, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
+        entry = Entry(entry.ask, settlement)
     return _json(_entry(entry))
 
 
-async def _until_settled(service: Service, ask_id: str, wait: float) -> None:
-    """Wait, but no longer than the server lives."""
-    service.metrics.waits += 1
-    waiting = asyncio.ensure_future(service.desk.wait(ask_id, timeout=min(wait, LONGEST_WAIT)))
-    ending = asyncio.ensure_future(service.streams.ending.wait())
-    try:
-        await asyncio.wait((waiting, ending), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        service.metrics.waits -= 1
-        for task in (waiting, ending):
-            task.cancel()
-        await asyncio.wait((waiting, ending))
-
-
 async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
-    new = await _read(service, request, api.NewSettlement)
+    raw = await _json_body(request)
+    new = await _apart(raw, partial(_read, service, raw, api.NewSettlement))
+    if problems := text_problems("submission", new.submission, blank=False):  # the desk would make one up
+        raise InvalidReply(problems)
     entry = await _known(service, request, token)
     settlement = await service.desk.settle(
         entry.ask.id,
@@ -133,15 +197,18 @@ async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
         submission=new.submission,
         digest=new.digest,
     )
-    service.metrics.settlements[type(settlement.outcome).__name__.lower()] += 1
+    if entry.settlement is None:  # and not the same submission once more
+        service.metrics.settlements[type(settlement.outcome).__name__.lower()] += 1
     return _json(settlement)
 
 
 async def withdraw(service: Service, request: Request, token: Token) -> ASGIApp:
-    new = await _read(service, request, api.NewWithdrawal)
+    raw = await _json_body(request)
+    new = await _apart(raw, partial(_read, service, raw, api.NewWithdrawal))
     entry = await _known(service, request, token)
     settlement = await service.desk.withdraw(entry.ask.id, new.reason)
-    service.metrics.settlements["withdrawn"] += 1
+    if entry.settlement is None:
+        service.metrics.settlements["withdrawn"] += 1
     return _json(settlement)
 
 
@@ -169,7 +236,8 @@ async def get_document(service: Service, request: Request, token: Token) -> ASGI
 
 async def put_document(service: Service, request: Request, token: Token) -> ASGIApp:
     name = await _named(service, request, token)
-    new = await _read(service, request, api.NewDocument)
+    raw = await _json_body(request)
+    new = await _apart(raw, partial(_read, service, raw, api.NewDocument))
     document = await service.desk.shelf.put(name, new.value, expect=new.expect)
     return _json(document) if document else Response(status_code=204)
 
@@ -197,6 +265,9 @@ async def _may_read(service: Service, token: Token, name: str) -> bool:
 
 
 async def events(service: Service, request: Request, token: Token) -> ASGIApp:
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
+
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
         await service.streams.serve(token, scope, receive, send)
 
@@ -208,8 +279,19 @@ async def me(service: Service, request: Request, token: Token) -> ASGIApp:
 
 
 async def metrics(service: Service, request: Request, token: Token) -> ASGIApp:
-    page = await service.desk.page("open", limit=10_000)
-    return PlainTextResponse(service.metrics.text(len(page.entries)), media_type="text/plain; version=0.0.4")
+    count = await _open_asks(service)
+    return PlainTextResponse(service.metrics.text(count), media_type="text/plain; version=0.0.4")
+
+
+async def _open_asks(service: Service) -> int:
+    """How many there are; whoever has more than it counts to need not know how many more."""
+    count, after = 0, None
+    while count < _MOST_COUNTED:
+        page = await service.desk.page("open", after=after, limit=_STEP)
+        count, after = count + len(page.entries), page.after
+        if after is None:
+            break
+    return count
 
 
 async def health(service: Service, request: Request, token: Token) -> ASGIApp:
@@ -250,11 +332,19 @@ async def _known(service: Service, request: Request, token: Token) -> Entry:
     return entry
 
 
-async def _read(service: Service, request: Request, kind: type[_T]) -> _T:
+async def _json_body(request: Request) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "wrong-type")
-    limits = service.limits
-    return api.read(await request.body(), kind, size=2 * limits.size, depth=limits.depth)
+    return await request.body()
+
+
+def _read(service: Service, raw: bytes, kind: type[_T]) -> _T:
+    return api.read(raw, kind, size=service.max_body, depth=service.limits.depth)
+
+
+async def _apart(raw: bytes, read: Callable[[], _T]) -> _T:
+    """Read a small body right here and a large one in a thread: it may take a second."""
+    return read() if len(raw) < _SMALL else await asyncio.to_thread(read)
 
 
 def _query(request: Request, *known: str) -> dict[str, str]:

@@ -5,15 +5,21 @@ Loopback is not trusted: any web page in the person's browser can reach it, unde
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
+import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askdesk.core.errors import AskdeskError, StoreCorrupt, StoreError
+from askdesk.core.strict import NotStrict
 from askdesk.server.metrics import Metrics
 from askdesk.server.problems import Refused, problem_response
 
@@ -36,6 +42,13 @@ HEADERS: Mapping[bytes, bytes] = {
 }
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _SAFE = ("GET", "HEAD")
+# Headers that decide something: two of them could be one for us and another for whoever stands before us.
+_ONCE = frozenset(
+    b"host origin authorization content-type content-length content-encoding "
+    b"sec-fetch-site sec-fetch-mode sec-fetch-dest".split()
+)
+_GONE = 499  # for the log: the client went before it was answered
+_MOST_DROPPED, _DROP_SECONDS = 16_000_000, 1.0
 
 
 class Origins(NamedTuple):
@@ -66,95 +79,111 @@ class Guard:
         if scope["type"] != "http":
             return  # no websockets, and what begins and ends with the server is not told this way
         answer = _Answer(scope, receive, send, self._max_body)
-        self._running += 1
         try:
-            self._check(scope)
-            await self._app(scope, answer.receive, answer.send)
-        except Exception as error:
-            if not isinstance(error, Refused):
-                log.exception("a request failed")
+            await self._answered(scope, answer)
+        except ClientDisconnect:
+            answer.status = answer.status or _GONE
+        except asyncio.CancelledError:  # the server ends, and waited long enough
+            answer.is_unread = False
+            await answer.refuse(Refused(503, "stopping"))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log its place
+            _tell_operator(error)
             await answer.refuse(error)
         finally:
-            self._running -= 1
             answer.ended(self._metrics)
 
-    def _check(self, scope: Scope) -> None:
-        headers = Headers.of(scope)
+    async def _answered(self, scope: Scope, answer: _Answer) -> None:
+        self._running += 1
+        try:
+            self._check(scope, answer)
+            await self._app(scope, answer.receive, answer.send)
+        finally:
+            self._running -= 1
+
+    def _check(self, scope: Scope, answer: _Answer) -> None:
         if self._running > self._max_requests:
             raise Refused(429, "too-many", f"more than {self._max_requests} requests", headers={"Retry-After": "1"})
+        headers = _by_name(scope)
+        has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+        answer.is_unread = has_body and b"expect" not in headers  # who expects a word first waits for it
         self._check_host(headers)
-        self._check_origin(scope, headers)
-        if headers.values.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "wrong-type", "a compressed body is not taken")
-        _check_length(headers.values.get("content-length"), self._max_body)
+        self._check_origin(scope["method"], headers)
+        _check_path(scope["raw_path"])
+        if has_body:
+            self._check_body(scope["method"], headers)
 
-    def _check_host(self, headers: Headers) -> None:
+    def _check_host(self, headers: Mapping[bytes, bytes]) -> None:
         """A rebound name sends no Origin: the Host is the only header that tells."""
-        host = headers.values.get("host", "").lower()
-        if "host" in headers.repeated or host not in self._origins.hosts:
+        if (host := headers.get(b"host")) is None:
+            raise Refused(400, "wrong-host")
+        if host.decode("latin-1").lower() not in self._origins.hosts:
             raise Refused(421, "wrong-host")
 
-    def _check_origin(self, scope: Scope, headers: Headers) -> None:
-        origin = headers.values.get("origin")
-        if "origin" in headers.repeated or (origin is not None and origin not in self._origins.origins):
+    def _check_origin(self, method: str, headers: Mapping[bytes, bytes]) -> None:
+        origin = headers.get(b"origin")
+        if origin is not None and origin.decode("latin-1") not in self._origins.origins:
             raise Refused(403, "wrong-origin")
-        site = headers.values.get("sec-fetch-site", "none")
-        if site in ("same-origin", "none"):
+        if headers.get(b"sec-fetch-site", b"none") in (b"same-origin", b"none"):
             return
         # Another site may lead a person here, and nothing else: no frame, no image, no script, no form.
-        leads_here = headers.values.get("sec-fetch-mode") == "navigate" and scope["method"] in _SAFE
-        if not leads_here or headers.values.get("sec-fetch-dest") != "document":
+        leads_here = headers.get(b"sec-fetch-mode") == b"navigate" and method in _SAFE
+        if not leads_here or headers.get(b"sec-fetch-dest") != b"document":
             raise Refused(403, "wrong-origin")
 
-
-class Headers(NamedTuple):
-    """The headers of a request by name, and the names that came more than once."""
-
-    values: Mapping[str, str]
-    repeated: frozenset[str]
-
-    @classmethod
-    def of(cls, scope: Scope) -> Headers:
-        values: dict[str, str] = {}
-        repeated = set()
-        for raw_name, raw_value in scope["headers"]:
-            name = raw_name.decode("latin-1")
-            if name in values:
-                repeated.add(name)
-            values[name] = raw_value.decode("latin-1")
-        return cls(values, frozenset(repeated))
+    def _check_body(self, method: str, headers: Mapping[bytes, bytes]) -> None:
+        if method in _SAFE:
+            raise Refused(400, "not-http", f"{method} takes no body")
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Refused(415, "wrong-type", "a compressed body is not taken")
+        if int(headers.get(b"content-length", b"0")) > self._max_body:
+            raise _too_large(self._max_body)
 
 
-def _check_length(length: str | None, most: int) -> None:
-    if length is None:
-        return
-    if not (length.isascii() and length.isdigit()):
-        raise Refused(400, "not-json", "Content-Length is not a number")
-    if len(length) > 18 or int(length) > most:
-        raise Refused(413, "too-large", f"must not be longer than {most} bytes")
+def _by_name(scope: Scope) -> dict[bytes, bytes]:
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in _ONCE and name in headers:
+            raise Refused(400, "not-http", f"the header {name.decode()} stands there twice")
+        headers[name] = value
+    return headers
+
+
+def _check_path(raw: bytes) -> None:
+    """One path, one text: what is no UTF-8 would become the same sign, whatever it was."""
+    if b"%" in raw:
+        try:
+            unquote_to_bytes(raw).decode()
+        except UnicodeDecodeError:
+            raise Refused(400, "not-http", "the path is not UTF-8") from None
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, "too-large", f"must not be longer than {most} bytes")
 
 
 class _Answer:
     """One answer on its way: counts the body that comes, adds the headers, knows what to log."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, max_body: int) -> None:
-        self._scope, self._receive, self._send, self._left = scope, receive, send, max_body
-        self._max_body = max_body
-        self._status = 0
+        self._scope, self._receive, self._send = scope, receive, send
+        self._max_body = self._left = max_body
         self._bytes = 0
         self._started = time.perf_counter()
+        self.status = 0
+        self.is_unread = False  # some of its body may still be on its way
 
     async def receive(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
+            self.is_unread &= message.get("more_body", False)
             if self._left < 0:
-                raise Refused(413, "too-large", f"must not be longer than {self._max_body} bytes")
+                raise _too_large(self._max_body)
         return message
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._status = message["status"]
+            self.status = message["status"]
             given = {name for name, _ in message["headers"]}
             added = [(name, value) for name, value in HEADERS.items() if name not in given]
             message = {**message, "headers": [*message["headers"], *added]}
@@ -163,31 +192,55 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, error: Exception) -> None:
-        if self._status:  # it had begun: breaking it off is all that is left
-            raise error
-        response = problem_response(error)
-        if response.status_code == 413:
-            response.headers["connection"] = "close"  # so that the rest of the body is not read
-        await response(self._scope, self._receive, self.send)
+        if self.status:  # it had begun, and must not pass for a whole one
+            self._scope["askdesk.connection"].break_off()
+            return
+        if self.is_unread:
+            await self._drop_body()
+        await problem_response(error)(self._scope, self._receive, self.send)
+
+    async def _drop_body(self) -> None:
+        """Many clients send all they have before they read: closed on before that, they would never see the answer."""
+        left = _MOST_DROPPED
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DROP_SECONDS):
+                while left > 0 and (message := await self._receive()).get("more_body"):
+                    left -= len(message["body"])
 
     def ended(self, metrics: Metrics) -> None:
         seconds = time.perf_counter() - self._started
         route = self._scope.get("askdesk.route", "")
-        metrics.request(self._scope["method"], route, self._status, seconds)
-        if requests_log.isEnabledFor(logging.INFO):
-            requests_log.info(_line(self._scope, route, self._status, seconds, self._bytes))
+        metrics.request(self._scope["method"], route, self.status, seconds)
+        log_request(
+            self._scope["method"], route, self.status, seconds, self._bytes, self._scope.get("askdesk.token", "")
+        )
 
 
-def _line(scope: Scope, route: str, status: int, seconds: float, size: int) -> str:
+def _tell_operator(error: Exception) -> None:
+    """Where it failed and how; never what about: an error's own words may hold what people and agents wrote."""
+    match error:
+        case StoreCorrupt():
+            log.error("a request failed: %s", type(error).__name__)
+        case StoreError():
+            log.error("a request failed: %s: %s", type(error).__name__, error)
+        case Refused() | NotStrict() | AskdeskError():
+            pass  # the client's own doing, and told to it
+        case _:
+            place = "".join(traceback.format_tb(error.__traceback__))
+            log.error("a request failed: %s\n%s", type(error).__name__, place)
+
+
+def log_request(method: str, route: str, status: int, seconds: float = 0.0, size: int = 0, token: str = "") -> None:
     """One line of JSON, without contents: no path that an outsider wrote, no query, no header."""
-    return json.dumps(
-        {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "method": scope["method"],
-            "route": route,
-            "status": status,
-            "ms": round(seconds * 1000, 2),
-            "bytes": size,
-            "token": scope.get("askdesk.token", ""),
-        }
-    )
+    if not requests_log.isEnabledFor(logging.INFO):
+        return
+    line = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "method": method,
+        "route": route,
+        "status": status,
+        "ms": round(seconds * 1000, 2),
+        "bytes": size,
+        "token": token,
+    }
+    requests_log.info(json.dumps(line))

@@ -40,7 +40,7 @@ class Metrics:
                 f'askdesk_settlements_total{{outcome="{outcome}"}} {count}'
                 for outcome, count in sorted(self.settlements.items())
             ),
-            *_family("askdesk_open_asks", "gauge", "asks that are open now, counted up to 10000"),
+            *_family("askdesk_open_asks", "gauge", "asks that are open now, counted up to 500"),
             f"askdesk_open_asks {open_asks}",
             *_family("askdesk_streams", "gauge", "live event streams"),
             f"askdesk_streams {self.streams}",

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from askdesk import __version__
+from askdesk.core.limits import OPEN
 from askdesk.core.model import Settlement
 from askdesk.core.store import Document
 from askdesk.wire import api
+from askdesk.wire.definition import schema
 
 _TYPES = (
     api.NewAsk,
@@ -36,11 +37,16 @@ def document() -> bytes:
 def _document() -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
     named: dict[type, dict[str, Any]] = dict(zip(_TYPES, schemas, strict=True))
+    # What the type leaves to the parser.
+    components["NewAsk"]["properties"] |= {
+        "questions": {"anyOf": [schema(OPEN)["properties"]["questions"], {"type": "null"}]},
+        "id": {"anyOf": [{"type": "string", "pattern": api.ID}, {"type": "null"}]},
+    }
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "askdesk",
-            "version": __version__,
+            "version": "1",
             "summary": "Where AI agents ask and people answer.",
             "description": "Times come from the server's clock, names from the token. Errors are problems (RFC 9457).",
         },
@@ -145,7 +151,7 @@ def _operation(
         "responses": {
             **{str(status): _answer(schema) for status, schema in answers.items()},
             **{str(status): _problem(named) for status in problems},
-            **_refusals(named, *((400, 413, 415) if body else ())),
+            **_refusals(named, *((413, 415) if body else ())),
         },
     }
     if body:
@@ -160,7 +166,7 @@ def _answer(schema: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _refusals(named: dict[type, dict[str, Any]], *more: int) -> dict[str, Any]:
-    return {str(status): _problem(named) for status in (401, 403, 421, 429, 503, 507, *more)}
+    return {str(status): _problem(named) for status in (400, 401, 403, 421, 429, 503, 507, *more)}
 
 
 def _problem(named: dict[type, dict[str, Any]]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
@@ -15,8 +14,8 @@ from starlette.types import ASGIApp
 from askdesk.core import strict
 from askdesk.core.desk import new_id
 from askdesk.core.errors import AlreadySettled, InvalidReply, UnknownAsk
-from askdesk.core.model import Answered, Ask, Entry, Permission
-from askdesk.core.text import shown, shown_json
+from askdesk.core.model import Answered, Ask, Entry, Permission, Settlement
+from askdesk.core.text import shown
 from askdesk.server import stamps, tokens
 from askdesk.server.api import events, known_page
 from askdesk.server.doors import Door, cookie_name, cookie_of
@@ -25,7 +24,6 @@ from askdesk.server.service import Service
 from askdesk.server.stamps import Seen
 from askdesk.server.tokens import Kind, Token
 from askdesk.surfaces import draft
-from askdesk.surfaces.asker import age
 from askdesk.surfaces.draft import Draft
 from askdesk.surfaces.form import Form
 from askdesk.surfaces.phrases import answer_words, answers_line, subject
@@ -86,7 +84,8 @@ class _Place(NamedTuple):
         return entry
 
     async def html(self, template: str, status: int = 200, **values: Any) -> Response:
-        around: dict[str, Any] = {"reader": self.reader, "path": _path(self.request), "place": "", "count": 0}
+        around = {"reader": self.reader, "path": _path(self.request), "place": "", "count": 0}
+        around |= {"current": "", "is_settled": False}
         return HTMLResponse(render(template, **{**around, **values}), status)
 
 
@@ -121,14 +120,18 @@ async def inbox(place: _Place) -> ASGIApp:
 @_page
 async def show_ask(place: _Place) -> ASGIApp:
     entry = await place.entry()
-    return await _shown(place, entry, before=await _draft(place, entry))
+    before = await _draft(place, entry)
+    return await _shown(place, entry, before=before, notice=say("web.restored") if before else "")
 
 
 @_page
 async def list_fragment(place: _Place) -> ASGIApp:
+    """The list, and whether the ask that the reader looks at may have been settled."""
+    asks = await place.asks()
     current = place.request.query_params.get("current", "")
-    entry = {"ask": {"id": current}} if current else None
-    return await place.html("_list.html", listed=await place.listed(), entry=entry)
+    listed = views.listed(asks, place.filter, place.service.desk.now())
+    is_settled = bool(current) and all(ask.id != current for ask in asks)
+    return await place.html("_list.html", listed=listed, current=current, is_settled=is_settled)
 
 
 @_page
@@ -143,10 +146,10 @@ async def _draft(place: _Place, entry: Entry) -> Draft | None:
 
 
 async def _shown(place: _Place, entry: Entry, *, status: int = 200, **given: Any) -> Response:
-    listed = await place.listed()
     values = await _values(place, entry, **given)
-    title = subject(entry.ask)
-    return await place.html("desk.html", status, listed=listed, count=listed.all, title=title, place="open", **values)
+    listed = await place.listed()
+    values |= {"listed": listed, "count": listed.all, "current": entry.ask.id, "title": subject(entry.ask)}
+    return await place.html("desk.html", status, place="" if entry.settlement else "open", **values)
 
 
 async def _values(
@@ -155,6 +158,7 @@ async def _values(
     *,
     before: Draft | None = None,
     problem: str = "",
+    notice: str = "",
     review: Form | None = None,
     changed: str = "",
 ) -> dict[str, Any]:
@@ -162,11 +166,11 @@ async def _values(
     ask = entry.ask
     values: dict[str, Any] = {
         "entry": entry,
-        "age": age(place.service.desk.now() - ask.created),
+        "age": views.ago(place.service.desk.now() - ask.created),
         "problem": problem,
+        "notice": notice,
         "review": None,
         "submission": new_id(),
-        "restored": before is not None and not problem and not changed,
         "message": before.message if before else "",
     }
     if entry.settlement:
@@ -182,8 +186,8 @@ async def _values(
 def _permission(place: _Place, ask: Ask, permission: Permission, before: Draft | None, changed: str) -> dict[str, Any]:
     whole = place.request.query_params.get("all") == "1"
     call = views.change_of(permission, changed, whole=whole) if changed else views.call_of(permission, whole=whole)
-    seen = Seen(permission.digest, call.is_whole, place.service.desk.now())
-    asked = shown_json(json.dumps(permission.value, ensure_ascii=False, indent=2))
+    seen = Seen(permission.digest, stamps.mark(changed), call.is_whole, place.service.desk.now())
+    asked = filled.asked_input(permission)
     return {
         "call": call,
         "whole": whole,
@@ -192,14 +196,14 @@ def _permission(place: _Place, ask: Ask, permission: Permission, before: Draft |
         "rules": views.rules_of(permission),
         "words": dict.fromkeys(filled.WORDED, "") | dict(before.words if before else ()),
         "input": before.input if before and before.input else asked,
-        "input_changed": bool(before and before.input and before.input != asked),
+        "input_changed": bool(before and before.input),
     }
 
 
 def _kept(place: _Place) -> list[tuple[str, str]]:
     """Everything that was filled in, to be sent on from the review."""
     fields: Fields = place.request.state.fields
-    return [(name, value) for name, values in fields.items() if name != "action" for value in values]
+    return [(name, value) for name, values in fields.items() if name not in ("action", "form") for value in values]
 
 
 async def _after(place: _Place, ask: Ask) -> dict[str, Any]:
@@ -222,23 +226,38 @@ async def settle(place: _Place) -> ASGIApp:
     """A button was pressed. Whatever comes of it, what was filled in is not lost."""
     entry = await place.entry()
     fields = await _fields(place)
-    action = filled.one(fields, "action")
     typed = filled.draft_of(entry.ask, fields)
-    if entry.settlement is None:
-        await draft.keep(place.service.desk.shelf, entry.ask, place.token.name, typed)
     try:
-        return await _acted(place, entry, action, fields, typed)
+        if entry.settlement:
+            return _again(entry.ask, entry.settlement, fields)
+        if not _is_ours(place, fields):
+            return await _shown(place, entry, status=403, before=typed, problem=say("web.older_page"))
+        await draft.keep(place.service.desk.shelf, entry.ask, place.token.name, typed)
+        return await _acted(place, entry, filled.one(fields, "action"), fields, typed)
     except InvalidReply as error:
-        return await _shown(place, entry, status=422, before=typed, problem=str(error))
+        return await _shown(place, entry, status=422, before=typed, problem=_problem(entry.ask, fields, error))
     except AlreadySettled:
         await draft.keep_apart(place.service.desk.shelf, entry.ask, place.token.name, typed)
         return await _shown(place, await place.entry(), status=409)
 
 
+def _again(ask: Ask, settlement: Settlement, fields: Fields) -> Response:
+    """Settled before: by this very form, sent twice, or by somebody else."""
+    if settlement.submission != filled.one(fields, "submission"):
+        raise AlreadySettled(ask.id, settlement)
+    return RedirectResponse(f"/asks/{ask.id}", 303)
+
+
+def _problem(ask: Ask, fields: Fields, error: InvalidReply) -> str:
+    """What is wrong, in the reader's language where it has words for it."""
+    flaws = filled.flaws_of(ask, fields)
+    return "\n".join(flaws) if flaws else str(error)
+
+
 async def _acted(place: _Place, entry: Entry, action: str, fields: Fields, typed: Draft) -> Response:
     ask = entry.ask
     if action in ("draft", "back", "edit"):
-        return await _shown(place, entry, before=typed)
+        return await _shown(place, entry, before=typed, notice=say("web.draft_kept") if action == "draft" else "")
     if action == "check" and ask.permission:
         return await _shown(place, entry, before=typed, changed=filled.changed_input(ask.permission, fields))
     if ask.questions and action in ("send", "review", "send_reviewed"):
@@ -248,7 +267,8 @@ async def _acted(place: _Place, entry: Entry, action: str, fields: Fields, typed
             return await _shown(place, entry, before=typed, review=form)
         action = "send"
     if ask.permission and filled.allows(action):
-        _check_seen(place, ask, ask.permission, fields)
+        changed = filled.changed_input(ask.permission, fields) if action == "run" else ""
+        _check_seen(place, ask, ask.permission, changed, fields)
     await _settled(place, ask, action, fields)
     return RedirectResponse(f"/asks/{ask.id}", 303)
 
@@ -268,10 +288,10 @@ async def _settled(place: _Place, ask: Ask, action: str, fields: Fields) -> None
     await draft.keep(service.desk.shelf, ask, place.token.name, None)
 
 
-def _check_seen(place: _Place, ask: Ask, permission: Permission, fields: Fields) -> None:
+def _check_seen(place: _Place, ask: Ask, permission: Permission, changed: str, fields: Fields) -> None:
     """Only what was shown whole, and long enough to be looked at, can be allowed."""
     seen = stamps.read(place.key, ask.id, filled.one(fields, "stamp"))
-    if seen is None or seen.digest != permission.digest:
+    if seen is None or (seen.digest, seen.changed) != (permission.digest, stamps.mark(changed)):
         raise InvalidReply(say("web.other_call"))
     if not seen.is_whole:
         raise InvalidReply(say("web.not_seen"))
@@ -282,7 +302,7 @@ def _check_seen(place: _Place, ask: Ask, permission: Permission, fields: Fields)
 @_page
 async def keep_draft(place: _Place) -> ASGIApp:
     entry = await place.entry()
-    typed = filled.draft_of(entry.ask, await _fields(place))
+    typed = filled.draft_of(entry.ask, await _our_fields(place))
     if entry.settlement is None:
         kept = await draft.keep(place.service.desk.shelf, entry.ask, place.token.name, typed)
         return Response(status_code=204 if kept else 503)
@@ -320,7 +340,7 @@ def _chosen(request: Request, name: str, numbers: list[int], default: int) -> in
 
 
 def _numbered(items: Sequence[_T], number: str) -> _T:
-    if len(number) > 3 or int(number) >= len(items):
+    if not (number.isascii() and number.isdigit() and len(number) < 4 and int(number) < len(items)):
         raise Refused(404, "not-found")
     return items[int(number)]
 
@@ -363,7 +383,7 @@ def _answers(entry: Entry) -> str:
 
 @_page
 async def help_page(place: _Place) -> ASGIApp:
-    return await place.html("help.html", count=len(await place.asks()))
+    return await place.html("keys.html", count=len(await place.asks()))
 
 
 @_page
@@ -401,7 +421,7 @@ def _inside(path: str) -> str:
 
 @_page
 async def sign_out(place: _Place) -> ASGIApp:
-    await _fields(place)
+    await _our_fields(place)
     await tokens.revoke(place.service.desk.shelf, place.token.id, place.service.desk.now())
     answer = RedirectResponse("/sign-in", 303)
     answer.delete_cookie(cookie_name(place.service), secure=place.service.is_secure, httponly=True, samesite="strict")
@@ -464,8 +484,11 @@ def _message(
 
 
 def _path(request: Request) -> str:
-    """Where to come back to: never with a code in it."""
-    return request.url.path if request.method == "GET" and request.url.path != "/sign-in" else "/"
+    """Where to come back to: never with a code in it. What a form was sent to can be looked at, too."""
+    path, query = request.url.path, request.url.query
+    if path == "/sign-in" or (request.method != "GET" and request.scope["askdesk.route"] != "/asks/{id}"):
+        return "/"
+    return f"{path}?{query}" if query else path
 
 
 def _set_cookie(service: Service, answer: Response, text: str) -> None:
@@ -481,14 +504,27 @@ def _set_cookie(service: Service, answer: Response, text: str) -> None:
 
 
 async def _fields(place: _Place) -> Fields:
-    """What was filled in, where the form is ours and comes from our own page."""
+    """What was filled in, where it comes from our own page."""
     fields = _parsed(await place.request.body())
     headers = place.request.headers
     from_here = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"  # which origin, the guard knows
-    if not from_here or not stamps.is_form(place.key, filled.one(fields, "form")):
+    if not from_here:
         raise Refused(403, "wrong-origin")
     place.request.state.fields = fields
     return fields
+
+
+async def _our_fields(place: _Place) -> Fields:
+    """What was filled in, where also the form is ours."""
+    fields = await _fields(place)
+    if not _is_ours(place, fields):
+        raise Refused(403, "wrong-origin")
+    return fields
+
+
+def _is_ours(place: _Place, fields: Fields) -> bool:
+    """Whether this browser was given the form, since it last signed in."""
+    return stamps.is_form(place.key, filled.one(fields, "form"))
 
 
 def _parsed(raw: bytes) -> Fields:
@@ -510,8 +546,8 @@ DOORS = (
     Door("GET", "/asks/{id}", show_ask, PAGE, refused),
     Door("POST", "/asks/{id}", settle, PAGE, refused),
     Door("POST", "/asks/{id}/draft", keep_draft, PAGE, refused),
-    Door("GET", "/asks/{id}/previews/{question:int}/{option:int}", preview, PAGE, refused),
-    Door("GET", "/asks/{id}/compare/{question:int}", compare, PAGE, refused),
+    Door("GET", "/asks/{id}/previews/{question}/{option}", preview, PAGE, refused),
+    Door("GET", "/asks/{id}/compare/{question}", compare, PAGE, refused),
     Door("GET", "/settled", settled, PAGE, refused),
     Door("GET", "/fragments/list", list_fragment, PAGE, refused),
     Door("GET", "/fragments/asks/{id}", ask_fragment, PAGE, refused),

@@ -27,6 +27,8 @@ from askdesk.wire.api import FieldProblem, ProblemDocument
 PROBLEM = "urn:askdesk:problem:"
 
 _TITLES = {
+    "not-http": "This is not HTTP as this desk speaks it",
+    "too-slow": "The request took too long to arrive",
     "not-json": "The body is not JSON that means one thing",
     "invalid-ask": "The ask breaks a rule",
     "invalid-reply": "The reply does not fit the ask",
@@ -47,6 +49,7 @@ _TITLES = {
     "wrong-type": "The body must be application/json",
     "too-large": "The body is too large",
     "too-many": "Too many at once; try again later",
+    "stopping": "The desk is about to stop; try again",
     "failed": "The desk failed; nothing was settled by this",
 }
 

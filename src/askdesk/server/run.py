@@ -6,8 +6,10 @@ import asyncio
 import ipaddress
 import logging
 import os
+import re
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -24,6 +26,7 @@ from askdesk.server.service import Service
 log = logging.getLogger(__name__)
 
 PORT = 8700
+_ORIGIN = re.compile(r"https://([\w.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?/?", re.ASCII)
 _BACKLOG = 2048
 _MOST_UNREAD = 131_072  # bytes
 _ACCEPTED_AT_ONCE = 16  # by asyncio, before it looks at any: with more, it would run out of files before it knows
@@ -49,6 +52,8 @@ class Address(NamedTuple):
     def check(self) -> None:
         """Refuse to start where tokens would cross a network in the clear."""
         problems = []
+        if not 0 <= self.port <= 65_535:
+            problems.append(Problem("--port", f"must be a number from 0 to 65535, is {self.port}"))
         if (self.certificate is None) != (self.key is None):
             problems.append(Problem("--tls-cert, --tls-key", "go together"))
         if not (self.is_loopback or self.certificate or self.public_url):
@@ -62,7 +67,7 @@ class Address(NamedTuple):
         for path in (self.certificate, self.key):
             if path and not path.is_file():
                 problems.append(Problem(str(path), "there is no such file"))
-        if self.public_url and not self.public_url.startswith("https://"):
+        if self.public_url and not _ORIGIN.fullmatch(self.public_url):
             problems.append(Problem("--behind-proxy", f"must be the https:// URL of the desk, is {self.public_url}"))
         if problems:
             raise InvalidSettings(problems)
@@ -73,7 +78,8 @@ class Address(NamedTuple):
         try:
             listening = socket.create_server((self.host, self.port), family=family, backlog=2048)
         except OSError as error:
-            why = f"cannot be listened on: {os.strerror(error.errno or 0)}; --port names another"
+            number = error.errno or 0  # below 0 where it is the name that cannot be found
+            why = f"cannot be listened on: {os.strerror(number) if number > 0 else error}; --port names another"
             raise InvalidSettings([Problem(f"{self.host}:{self.port}", why)]) from None
         # For all that connect: an answer is written in two parts, and the second must not wait 40 ms for a receipt of
         # the first. asyncio leaves it off for sockets that do not say that they are TCP, as those of create_server.
@@ -94,7 +100,18 @@ class Address(NamedTuple):
 
 async def serve(service: Service, address: Address, listening: socket.socket) -> None:
     """Until SIGINT or SIGTERM."""
+    _allow_more_files()
     await Server(configured(service, address), service, signals=(signal.SIGINT, signal.SIGTERM)).serve([listening])
+
+
+def _allow_more_files() -> None:
+    """As many as the system lets this process have: each connection is one."""
+    if sys.platform != "win32":
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(ValueError, OSError):  # where there is a most that is not told
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @asynccontextmanager

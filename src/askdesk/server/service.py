@@ -21,10 +21,13 @@ class Service:
         limits: Limits,
         asks_a_minute: float = 600,
         clock: Callable[[], float] = time.monotonic,
+        check_seconds: float = 2.0,
+        beat_seconds: float = 15.0,
     ) -> None:
         self.desk, self.url, self.limits = desk, url.rstrip("/"), limits
+        self.max_body = 2 * limits.size + 10_000  # an input as JSON text within JSON: every quote may be two bytes
         self.metrics = Metrics()
-        self.streams = Streams(desk, self.metrics)
+        self.streams = Streams(desk, self.metrics, check_seconds=check_seconds, beat_seconds=beat_seconds)
         self.asks = Rate(asks_a_minute, clock=clock)
         self.failures = Rate(60, clock=clock)  # of sign-ins: 256 random bits need no more, and a person makes few
 
@@ -50,12 +53,12 @@ class Rate:
         self._a_minute, self._clock = a_minute, clock
         self._left: dict[str, tuple[float, float]] = {}
 
-    def take(self, name: str) -> float:
-        """Seconds until there is one for this name: 0 when it was taken now."""
+    def take(self, name: str, cost: float = 1) -> float:
+        """Seconds until there is enough for this name: 0 when it was taken now."""
         left, _ = self._now(name)
-        if left < 1:
-            return (1 - left) * 60 / self._a_minute
-        self._put(name, left - 1)
+        if left < min(cost, self._a_minute):
+            return (min(cost, self._a_minute) - left) * 60 / self._a_minute
+        self._put(name, left - cost)
         return 0
 
     def is_spent(self, name: str) -> bool:

@@ -18,6 +18,7 @@ class Seen(NamedTuple):
     """What a stamp proves."""
 
     digest: str
+    changed: str  # the mark of the changed input that was shown instead; empty for the call as asked
     is_whole: bool
     at: datetime
 
@@ -43,12 +44,17 @@ def read(key: str, ask_id: str, text: str) -> Seen | None:
     said, _, proof = text.rpartition(".")
     if not hmac.compare_digest(_proof(key, f"{ask_id} {said}").encode(), proof.encode("utf-8", "surrogatepass")):
         return None
-    digest, whole, moment = said.split(" ")
-    return Seen(digest, whole == "whole", datetime.fromisoformat(moment))
+    digest, changed, whole, moment = said.split(" ")
+    return Seen(digest, changed, whole == "whole", datetime.fromisoformat(moment))
+
+
+def mark(text: str) -> str:
+    """What tells one text from another; nothing for nothing."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else ""
 
 
 def _said(seen: Seen) -> str:
-    return f"{seen.digest} {'whole' if seen.is_whole else 'part'} {seen.at.isoformat()}"
+    return f"{seen.digest} {seen.changed} {'whole' if seen.is_whole else 'part'} {seen.at.isoformat()}"
 
 
 def _proof(key: str, said: str) -> str:

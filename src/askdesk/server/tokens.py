@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_hex, token_urlsafe
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from askdesk.core.checks import text_problems
@@ -27,28 +27,32 @@ from askdesk.core.store import Shelf
 log = logging.getLogger(__name__)
 
 Kind: TypeAlias = Literal["asker", "answerer", "page"]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
 PREFIXES = ("token/", "link/")  # documents that hold these, which nobody may read or write over HTTP
 LINK_LIFE = timedelta(minutes=15)
 PAGE_LIFE = timedelta(hours=12)  # since the page was last used
 _RENEW_AFTER = timedelta(hours=1)
 
-_TEXT = re.compile(r"askdesk_(?:asker|answerer|page)_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
+_TEXT = re.compile(r"askdesk_(asker|answerer|page)_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 
-class Token(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What is kept of a token: everything but its secret."""
+class Token(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of a token: everything but its secret.
+
+    One with a field that this version does not know holds for nothing: the field may be what limits it.
+    """
 
     v: int = 1
     id: str
     kind: Kind
     name: str  # who settles, as others will read it; or a name to know an agent's token by
     hash: str
-    created: datetime
+    created: Moment
     projects: tuple[str, ...] = ()  # none: all
     agents: tuple[str, ...] = ()
-    expires: datetime | None = None
-    revoked: datetime | None = None
+    expires: Moment | None = None
+    revoked: Moment | None = None
 
     def knows(self, ask: Ask) -> bool:
         """Whether it may hear of an ask at all."""
@@ -63,12 +67,12 @@ class Token(Struct, frozen=True, omit_defaults=True, kw_only=True):
         return self.revoked is None and (self.expires is None or now < self.expires)
 
 
-class Link(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Link(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
     """What is kept of a one-time link: the page token that it will become."""
 
     v: int = 1
     name: str
-    expires: datetime
+    expires: Moment
     projects: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
 
@@ -84,7 +88,8 @@ async def new_token(
     expires: datetime | None = None,
 ) -> tuple[Token, str]:
     """A token and its text, which is known to nobody but the caller."""
-    _check_texts(name, projects, agents)
+    projects, agents = tuple(projects), tuple(agents)
+    _check(name, projects, agents, expires)
     secret = token_urlsafe(32)
     token = Token(
         id=token_hex(8),
@@ -92,8 +97,8 @@ async def new_token(
         name=name,
         hash=_hashed(secret),
         created=now,
-        projects=tuple(projects),
-        agents=tuple(agents),
+        projects=projects,
+        agents=agents,
         expires=expires,
     )
     await shelf.put(f"token/{token.id}", _written(token), expect=0)
@@ -102,11 +107,13 @@ async def new_token(
 
 async def found(shelf: Shelf, text: str, now: datetime) -> Token | None:
     """The token that a text is, if it is valid now."""
-    parts = _TEXT.fullmatch(text)
-    token = await _read(shelf, parts[1]) if parts else None
-    if parts is None or token is None or not token.is_valid(now):
+    if (parts := _TEXT.fullmatch(text)) is None:
         return None
-    return token if hmac.compare_digest(_hashed(parts[2]), token.hash) else None
+    kind, token_id, secret = parts.groups()
+    token = await _read(shelf, token_id)
+    if token is None or token.kind != kind or not token.is_valid(now):
+        return None
+    return token if hmac.compare_digest(_hashed(secret), token.hash) else None
 
 
 async def is_still_valid(shelf: Shelf, token: Token, now: datetime) -> bool:
@@ -164,10 +171,11 @@ async def new_link(
     life: timedelta = LINK_LIFE,
 ) -> str:
     """A code that signs one browser in, once."""
-    _check_texts(name, projects, agents)
-    await _forget_old_links(shelf, now)
+    projects, agents = tuple(projects), tuple(agents)
+    _check(name, projects, agents)
+    await _forget_old(shelf, now)
     code = token_urlsafe(24)
-    link = Link(name=name, expires=now + life, projects=tuple(projects), agents=tuple(agents))
+    link = Link(name=name, expires=now + life, projects=projects, agents=agents)
     await shelf.put(_link_name(code), msgspec.json.encode(link).decode())
     return code
 
@@ -189,10 +197,15 @@ async def redeem(shelf: Shelf, code: str, now: datetime) -> tuple[Token, str] | 
     )
 
 
-async def _forget_old_links(shelf: Shelf, now: datetime) -> None:
+async def _forget_old(shelf: Shelf, now: datetime) -> None:
+    """What came of links and serves for nothing any more; the tokens that people made are theirs to look at."""
     for document in await shelf.list("link/"):
         link = _link(document.value)
         if link is not None and link.expires <= now:
+            await shelf.put(document.name, None)
+    for document in await shelf.list("token/"):
+        token = _token(document.value)
+        if token is not None and token.kind == "page" and not token.is_valid(now):
             await shelf.put(document.name, None)
 
 
@@ -230,10 +243,12 @@ def _link_name(code: str) -> str:
     return f"link/{sha256(code.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _check_texts(name: str, projects: Iterable[str], agents: Iterable[str]) -> None:
+def _check(name: str, projects: tuple[str, ...], agents: tuple[str, ...], expires: datetime | None = None) -> None:
     texts = [("name", name), *(("project", text) for text in projects), *(("agent", text) for text in agents)]
     problems: list[Problem] = [p for path, text in texts for p in text_problems(path, text, blank=False)]
     if any(character in name for character in "/\t\n"):
         problems.append(Problem("name", f"must be a name without /, tabs and line breaks, is {quoted(name)}"))
+    if expires is not None and expires.tzinfo is None:
+        problems.append(Problem("expires", "must be a time with a time zone"))
     if problems:
         raise InvalidSettings(problems)

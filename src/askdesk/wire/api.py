@@ -7,14 +7,16 @@ holds asks and settlements as records.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, inspect
 
 from askdesk.core import strict
-from askdesk.core.errors import InvalidAsk, InvalidReply, Problem
+from askdesk.core.errors import InvalidAsk, InvalidReply, Problem, named, quoted
 from askdesk.core.model import (
     Allowed,
     Answered,
@@ -31,7 +33,8 @@ from askdesk.core.model import (
 from askdesk.core.store import Document
 
 _T = TypeVar("_T")
-_AT = re.compile(r"^(.*?) - at `\$(.*)`$", re.DOTALL)
+_FOUND = re.compile(r"(.*?) - at `\$(.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(\w+)`", re.ASCII)
 ID = r"^[0-9a-f]{32}$"
 
 
@@ -119,20 +122,76 @@ class ProblemDocument(Struct, frozen=True, omit_defaults=True):
 
 
 def read(raw: bytes, kind: type[_T], *, size: int, depth: int) -> _T:
-    """A document that came in; NotStrict or InvalidAsk where it is none of its kind."""
+    """A document that came in; NotStrict, InvalidAsk or InvalidReply where it is none of its kind."""
     value = strict.loads(raw, size=size, depth=depth)
+    problems = list(_strangers(value, kind))
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise InvalidAsk([_problem(str(error))]) from None
-    except InvalidReply as error:
-        raise InvalidReply(problem.under("reply") for problem in error.problems) from None
+        if not problems:
+            return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, InvalidAsk, InvalidReply):
+        problems = list(_flaws(value, kind))
+    raise InvalidReply(problems) if kind is NewSettlement else InvalidAsk(problems)
+
+
+def _strangers(value: object, kind: type) -> Iterator[Problem]:
+    """The fields, at any depth, that nobody here knows."""
+    for path, part, struct in _parts(value, _type_info(kind), ""):
+        known = [field.encode_name for field in struct.fields]
+        for name in part:
+            if name not in known and name != struct.tag_field:
+                yield _at(path, Problem(named(name), f"is not a field; the fields are {', '.join(known)}"))
+
+
+def _flaws(value: object, kind: type) -> Iterator[Problem]:
+    """What is wrong in the innermost parts; those around them are wrong for that alone."""
+    wrong: list[str] = []
+    for path, part, struct in _parts(value, _type_info(kind), ""):
+        if any(inner.startswith(path) for inner in wrong):
+            continue
+        try:
+            msgspec.convert(part, struct.cls)
+        except msgspec.ValidationError as error:
+            wrong.append(path)
+            yield _at(path, _problem(str(error)))
+        except (InvalidAsk, InvalidReply) as error:
+            wrong.append(path)
+            yield from (_at(path, problem) for problem in error.problems)
+    if not wrong:
+        yield Problem("", f"must be an object, is {quoted(value)}")
+
+
+def _parts(value: object, kind: inspect.Type, path: str) -> Iterator[tuple[str, dict[str, Any], inspect.StructType]]:
+    """Every object in a value that is one of our types, with its place; the inner ones first."""
+    match kind, value:
+        case inspect.UnionType(types), _:
+            for one in types:
+                yield from _parts(value, one, path)
+        case inspect.VarTupleType(item_type=item), list():
+            for number, inner in enumerate(value):
+                yield from _parts(inner, item, f"{path}[{number}]")
+        case inspect.StructType(), dict() if kind.tag_field is None or value.get(kind.tag_field) == kind.tag:
+            for field in kind.fields:
+                if field.encode_name in value:
+                    inner = f"{path}.{field.encode_name}" if path else field.encode_name
+                    yield from _parts(value[field.encode_name], field.type, inner)
+            yield path, value, kind
+
+
+@cache
+def _type_info(kind: type) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _at(path: str, problem: Problem) -> Problem:
+    return problem.under(path) if path else problem
 
 
 def _problem(message: str) -> Problem:
-    """Where msgspec found it, as a path of ours."""
-    found = _AT.match(message)
-    return Problem(found[2].removeprefix("."), found[1]) if found else Problem("", message)
+    """What msgspec found, with its place as a path of ours."""
+    found = _FOUND.fullmatch(message)
+    what, path = (found[1], found[2].removeprefix(".")) if found else (message, "")
+    missing = _MISSING.fullmatch(what)
+    return _at(path, Problem(missing[1], "is required") if missing else Problem("", what))
 
 
 def entry_document(entry: Entry) -> EntryDocument:

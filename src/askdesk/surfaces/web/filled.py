@@ -5,15 +5,17 @@ Every field may be missing or forged: what does not fit an ask is InvalidReply, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from askdesk.core.errors import InvalidReply
 from askdesk.core.model import Allowed, Ask, Denied, Permission, Question, Reply
-from askdesk.core.text import is_blank
+from askdesk.core.text import Shown, is_blank, shown_json
 from askdesk.surfaces.call import same_json
 from askdesk.surfaces.draft import Draft
 from askdesk.surfaces.form import Form, Given
+from askdesk.surfaces.phrases import flaw_words
 from askdesk.surfaces.texts import say
 
 Fields: TypeAlias = Mapping[str, Sequence[str]]
@@ -55,7 +57,8 @@ def draft_of(ask: Ask, fields: Fields) -> Draft:
     """What would be a pity to lose."""
     if ask.permission:
         words = tuple((way, text) for way in WORDED if (text := one(fields, way)))
-        return Draft(v=1, words=words, input=one(fields, "input"))
+        changed = one(fields, "input")
+        return Draft(v=1, words=words, input="" if changed == asked_input(ask.permission) else changed)
     form = form_of(ask, fields)
     return Draft(v=1, given=form.given if form.is_touched else (), message=one(fields, "message"))
 
@@ -97,6 +100,18 @@ def _decision(permission: Permission, action: str, fields: Fields) -> Reply:
             raise InvalidReply(say("web.no_such_button"))
 
 
+def asked_input(permission: Permission) -> str:
+    """The input as a person may change it: laid out, and with nothing in it that hides."""
+    return shown_json(json.dumps(permission.value, ensure_ascii=False, indent=2))
+
+
+def flaws_of(ask: Ask, fields: Fields) -> tuple[Shown, ...]:
+    """Which numbers do not fit, in the person's language."""
+    form = form_of(ask, fields)
+    pairs = zip(form.questions, form.given, strict=True)
+    return tuple(flaw_words(question, given.own) for question, given in pairs if given.flaw(question))
+
+
 def changed_input(permission: Permission, fields: Fields) -> str:
     """The input as it was changed: sound JSON, and not the same as before."""
     text = one(fields, "input")
@@ -107,8 +122,8 @@ def changed_input(permission: Permission, fields: Fields) -> str:
 
 
 def _remembered(permission: Permission, fields: Fields) -> tuple[str, ...]:
-    numbers = [int(value) for value in fields.get("rule", ()) if value.isascii() and value.isdigit()]
-    rules = tuple(rule for number, rule in enumerate(permission.suggestions) if number in numbers)
+    ticked = fields.get("rule", ())
+    rules = tuple(rule for number, rule in enumerate(permission.suggestions) if str(number) in ticked)
     if not rules:
         raise InvalidReply(say("web.tick_first"))
     return rules

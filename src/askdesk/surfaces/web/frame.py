@@ -1,7 +1,8 @@
 """An agent's HTML as a document of its own, for a sandboxed frame: it looks as it was meant to, and does nothing.
 
-Two walls, each enough alone: the policy that the response carries, and a cleaning that leaves nothing to forbid. No
-script, no link, no field to type in, no address of anything but pictures written out in the document itself. Pure.
+Two walls, neither of which lets a request out when the other is missing: the policy that the response carries, and a
+cleaning that leaves nothing to forbid. No script, no link, no field to type in, no address of anything but pictures
+written out in the document itself. Pure.
 """
 
 from __future__ import annotations

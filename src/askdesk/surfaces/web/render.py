@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from askdesk.core.text import shown
 from askdesk.surfaces import phrases
-from askdesk.surfaces.texts import languages, say, spoken
+from askdesk.surfaces.texts import languages, say, speaking, spoken
 from askdesk.surfaces.web import views
 from askdesk.surfaces.web.filled import OWN, SUGGESTED
 
@@ -61,6 +61,12 @@ def exact(text: str) -> Markup:
     return escape(text)
 
 
+def own_name(language: str) -> str:
+    """What a language is called by those who speak it."""
+    with speaking(language):
+        return say("web.language")
+
+
 def _lines(text: str) -> list[str]:
     return shown(text, lines=True).split("\n")
 
@@ -84,6 +90,7 @@ def _environment() -> Environment:
         say=say,
         spoken=spoken,
         languages=languages,
+        own_name=own_name,
         prose=prose,
         typed=typed,
         exact=exact,

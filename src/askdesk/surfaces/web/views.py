@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NamedTuple, Self
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -30,13 +31,23 @@ from askdesk.surfaces.call import call_lines, changed_lines
 from askdesk.surfaces.form import Form
 from askdesk.surfaces.phrases import answer_words, ended_words, subject, until_words
 from askdesk.surfaces.rule import rule_lines
-from askdesk.surfaces.spans import Line
+from askdesk.surfaces.spans import Line, Span
 from askdesk.surfaces.texts import say
 from askdesk.surfaces.web.markdown import markdown_html, plain_html
 from askdesk.surfaces.web.markup import html_lines
 
-_LONG_LINES, _LONG_CELLS = 40, 6_000  # of a call, before its middle is left out until the person opens it
-_HEAD, _TAIL = 12, 8
+
+class Size(NamedTuple):
+    lines: int = 0
+    characters: int = 0
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Self:
+        return cls(len(lines), sum(len(span.text) for spans in lines for span in spans))
+
+
+_LONG = Size(40, 6_000)  # a call with more has its middle left out until the person opens it
+_HEAD, _TAIL = Size(12, 2_000), Size(8, 1_000)
 _TELLING = ("command", "file_path", "url", "query", "pattern")  # fields that tell one call from another in a list
 _SUBJECT = 160  # cells of a row in a list
 
@@ -66,7 +77,7 @@ class Row(NamedTuple):
     subject: Shown
     agent: Shown
     project: Shown
-    age: str
+    age: Shown
     created: datetime
     until: Shown
     is_gone: bool
@@ -100,12 +111,23 @@ def row_of(entry: Entry, now: datetime) -> Row:
         cut(summary(ask), _SUBJECT),
         shown(ask.asker.agent),
         shown(project_name(ask.asker)),
-        age(now - (entry.settlement.at if entry.settlement else ask.created)),
+        _age(now - (entry.settlement.at if entry.settlement else ask.created)),
         entry.settlement.at if entry.settlement else ask.created,
         until_words(ask),
         entry.settlement is None and is_gone(ask.asker),
         ended_words(entry.settlement) if entry.settlement else Shown(""),
     )
+
+
+def _age(span: timedelta) -> Shown:
+    words = age(span)
+    return say("web.now") if words == "now" else shown(words)
+
+
+def ago(span: timedelta) -> Shown:
+    """How long ago, in words of its own where it was just now."""
+    words = age(span)
+    return say("web.just_now") if words == "now" else say("web.ago", age=shown(words))
 
 
 def summary(ask: Ask) -> Shown:
@@ -122,12 +144,12 @@ class Call(NamedTuple):
     """A tool call to be judged: all of it, or its ends and how much lies between them."""
 
     before: Markup
-    hidden: int
-    after: Markup
+    after: Markup = Markup()
+    hidden: Size = Size()
 
     @property
     def is_whole(self) -> bool:
-        return not self.hidden
+        return self.hidden == Size()
 
 
 def call_of(permission: Permission, *, whole: bool) -> Call:
@@ -140,12 +162,39 @@ def change_of(permission: Permission, changed: str, *, whole: bool) -> Call:
 
 
 def _part(lines: Sequence[Line], *, whole: bool) -> Call:
-    cells = sum(len(span.text) for spans in lines for span in spans)
-    if whole or (len(lines) <= _LONG_LINES and cells <= _LONG_CELLS):
-        return Call(html_lines(lines), 0, Markup())
-    if len(lines) > _HEAD + _TAIL:
-        return Call(html_lines(lines[:_HEAD]), len(lines) - _HEAD - _TAIL, html_lines(lines[-_TAIL:]))
-    return Call(html_lines(lines[:1]), max(len(lines) - 1, 1), Markup())  # few lines, and long ones
+    all_of_it = Size.of(lines)
+    if whole or (all_of_it.lines <= _LONG.lines and all_of_it.characters <= _LONG.characters):
+        return Call(html_lines(lines))
+    head, tail = _ends(lines, _HEAD), [_backwards(spans) for spans in _ends(map(_backwards, reversed(lines)), _TAIL)]
+    lines_left = all_of_it.lines - len(head) - len(tail)
+    left = all_of_it.characters - Size.of(head).characters - Size.of(tail).characters
+    return Call(html_lines(head), html_lines(reversed(tail)), Size(max(lines_left, 0), left))
+
+
+def _ends(lines: Iterable[Line], most: Size) -> list[Line]:
+    """The first lines, as many as fit; one that is too long is cut off."""
+    taken: list[Line] = []
+    left = most.characters
+    for spans in islice(lines, most.lines):
+        taken.append(_cut(spans, left))
+        left -= sum(len(span.text) for span in spans)
+        if left <= 0:
+            break
+    return taken
+
+
+def _cut(spans: Line, most: int) -> Line:
+    kept: list[Span] = []
+    for span in spans:
+        kept.append(Span(Shown(span.text[:most]), span.style))
+        most -= len(span.text)
+        if most <= 0:
+            break
+    return tuple(kept)
+
+
+def _backwards(spans: Line) -> Line:
+    return tuple(Span(Shown(span.text[::-1]), span.style) for span in reversed(spans))
 
 
 def rules_of(permission: Permission) -> tuple[Markup, ...]:

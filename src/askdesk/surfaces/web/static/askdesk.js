@@ -1,73 +1,84 @@
 // Keeps the page live by fetching fragments that the server renders. Without it everything still works, after a reload.
 
-const root = document.documentElement;
-root.classList.add("scripted");
-const told = document.getElementById("told");
-const ask = () => document.getElementById("ask");
-const form = () => document.getElementById("answer");
-const list = () => document.getElementById("list");
+document.documentElement.classList.add("scripted");
+const find = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const ask = () => find("#ask"), form = () => find("#answer"), list = () => find("#list");
+const words = document.body.dataset;
 const isTyping = (element) => element?.matches?.("textarea, select, input:not([type=radio]):not([type=checkbox])");
 
-const tell = (words) => { if (told) told.textContent = words; };
+// What happens is said politely, in a place of its own that moves nothing else.
+let unsaying = null;
+
+function tell(text, stays = false) {
+  const told = find("#told");
+  clearTimeout(unsaying);
+  told.textContent = text;
+  if (!stays) unsaying = setTimeout(() => { told.textContent = ""; }, 8000);
+}
 
 async function fragment(path) {
-  const response = await fetch(path, { credentials: "same-origin", headers: { Accept: "text/html" } });
-  if (response.status === 401) return location.reload();
+  const response = await fetch(path);
+  if (response.status === 401) signedOut();
   if (!response.ok) throw new Error(`${response.status}`);
-  const html = new DOMParser().parseFromString(await response.text(), "text/html");
-  return html.body.firstElementChild;
+  return new DOMParser().parseFromString(await response.text(), "text/html").body.firstElementChild;
 }
 
-// The list: never moved under a pointer or a focus. What waits to be shown is offered as a button.
-let waitingList = null;
-const isHeld = () => list()?.matches(":hover, :focus-within") ?? false;
+// Whoever has typed something stays where they are: it would be gone with the page.
+let isOut = false;
+
+function signedOut() {
+  isOut = true;
+  stopListening();
+  if (isKept()) location.reload(); else tell(words.out, true);
+}
+
+// The list: never moved under a pointer or a finger, nor is the row that has the focus taken away.
+let waiting = null, isPressed = false;
+const canHover = matchMedia("(hover: hover)");
+const rows = (list) => all("li[data-id]", list);
+const ids = (list) => rows(list).map((row) => row.dataset.id);
+const focusedRow = () => document.activeElement.closest("#list li")?.dataset.id;
+
+function isHeld(fresh) {
+  const here = list(), focused = focusedRow();
+  if (canHover.matches ? here.matches(":hover") : isPressed) return true;
+  return here.matches(":has(.filters :focus)") || (focused && !ids(fresh).includes(focused));
+}
+
+async function readList(query = new URLSearchParams(list()?.dataset.query)) {
+  const current = ask();
+  if (current?.dataset.state === "open") query.set("current", current.dataset.id);
+  return fragment(`/fragments/list?${query}`);
+}
 
 async function refreshList() {
-  const here = list();
-  if (!here) return refreshCount();
-  const current = ask()?.dataset.id ?? "";
-  const query = new URLSearchParams(here.dataset.query.replace(/^\?/, ""));
-  if (current) query.set("current", current);
-  const fresh = await fragment(`/fragments/list?${query}`);
-  if (!fresh) return;
-  announce(here, fresh);
-  count(fresh);
-  if (changes(here, fresh) === 0) return place(fresh);
-  if (isHeld()) hold(here, fresh); else place(fresh);
-}
-
-async function refreshCount() {
-  const fresh = await fragment("/fragments/list");
-  if (fresh) count(fresh);
-}
-
-const rows = (element) => [...element.querySelectorAll("li[data-id]")];
-const ids = (element) => rows(element).map((row) => row.dataset.id);
-
-function changes(here, fresh) {
-  const before = new Set(ids(here)), after = new Set(ids(fresh));
-  return [...before].filter((id) => !after.has(id)).length + [...after].filter((id) => !before.has(id)).length;
+  const fresh = await readList();
+  announce(fresh);
+  count(fresh.dataset.count);
+  if (list()) { if (isHeld(fresh)) hold(fresh); else place(fresh); }
+  if ("settled" in fresh.dataset) await refreshAsk();
 }
 
 function place(fresh) {
-  waitingList = null;
-  const here = list();
-  const focused = here.contains(document.activeElement) ? document.activeElement.closest("li")?.dataset.id : null;
+  const here = list(), row = focusedRow(), field = here.contains(document.activeElement) && document.activeElement.name;
   const top = here.scrollTop;
+  waiting = null;
   here.replaceWith(fresh);
   fresh.scrollTop = top;
-  if (focused) fresh.querySelector(`li[data-id="${focused}"] a`)?.focus({ preventScroll: true });
+  if (row) find(`li[data-id="${row}"] a`, fresh)?.focus({ preventScroll: true });
+  if (field) find(`[name="${field}"]`, fresh)?.focus({ preventScroll: true });
   watchList();
 }
 
-function hold(here, fresh) {
-  waitingList = fresh;
-  const after = new Set(ids(fresh));
-  for (const row of rows(here)) row.classList.toggle("gone", !after.has(row.dataset.id));
+function hold(fresh) {
+  waiting = fresh;
+  const open = ids(fresh);
+  rows(list()).forEach((row) => row.classList.toggle("gone", !open.includes(row.dataset.id)));
 }
 
 function release() {
-  if (waitingList && !isHeld()) place(waitingList);
+  if (waiting && !isHeld(waiting)) place(waiting);
 }
 
 function watchList() {
@@ -75,38 +86,44 @@ function watchList() {
   if (!here) return;
   here.addEventListener("pointerleave", release);
   here.addEventListener("focusout", () => setTimeout(release));
-  here.querySelectorAll(".filters select").forEach((select) => select.addEventListener("change", () => select.form.submit()));
+  all("select", here).forEach((select) => select.addEventListener("change", filter));
 }
 
-function count(fresh) {
-  const open = fresh.dataset.count;
-  document.querySelectorAll("[data-count]:not(nav)").forEach((place) => { place.textContent = open; });
+async function filter() {
+  const fresh = await readList(new URLSearchParams(new FormData(find(".filters"))));
+  ids(fresh).forEach((id) => known.add(id));
+  place(fresh);
+  history.replaceState(null, "", location.pathname + fresh.dataset.query);
+}
+
+function count(open) {
+  all(".count").forEach((place) => { place.textContent = open; });
   document.title = document.title.replace(/^\(\d+\) /, "").replace(/^/, open > 0 ? `(${open}) ` : "");
 }
 
-// New asks are said politely, and as a note of the browser where the person wants that.
-const known = new Set(list() ? ids(list()) : []);
+// New asks are said, and noted by the browser where the person wants that and is not looking.
+let known = list() && new Set(ids(list()));
 
-function announce(here, fresh) {
-  const fresher = rows(fresh).filter((row) => !known.has(row.dataset.id));
-  fresher.forEach((row) => known.add(row.dataset.id));
-  if (!fresher.length) return;
-  const words = fresher.map((row) => row.innerText.replace(/\s+/g, " ").trim());
-  tell(words.slice(0, 3).join(" — "));
-  fresher.slice(0, 3).forEach(note);
+function announce(fresh) {
+  known ??= new Set(ids(fresh));
+  const news = rows(fresh).filter((row) => !known.has(row.dataset.id));
+  news.forEach((row) => known.add(row.dataset.id));
+  if (!news.length) return;
+  tell(news.slice(0, 3).map((row) => row.dataset.new).join(" — "));
+  if (wantsNotes() && !(document.visibilityState === "visible" && document.hasFocus())) news.slice(0, 3).forEach(note);
 }
 
 function note(row) {
-  if (!wantsNotes() || (document.visibilityState === "visible" && document.hasFocus())) return;
-  const about = row.querySelector(".about").innerText, subject = row.querySelector(".subject bdi").innerText;
-  const shown = new Notification(about, { body: subject.slice(0, 200), tag: row.dataset.id, icon: "/static/icon.svg" });
-  shown.addEventListener("click", () => { window.focus(); location.href = `/asks/${row.dataset.id}`; });
+  try {
+    const shown = new Notification("askdesk", { body: row.dataset.new.slice(0, 200), tag: row.dataset.id, icon: "/static/icon.svg" });
+    shown.addEventListener("click", () => { window.focus(); location.href = `/asks/${row.dataset.id}`; });
+  } catch { localStorage.setItem("notify", "no"); }  // some phones have it, and do not let pages use it
 }
 
 const wantsNotes = () => "Notification" in window && Notification.permission === "granted" && localStorage.getItem("notify") === "yes";
 
 function offerNotes() {
-  const button = document.querySelector("[data-notify]");
+  const button = find("[data-notify]");
   if (!button || !("Notification" in window)) return;
   const show = () => button.setAttribute("aria-pressed", String(wantsNotes()));
   button.hidden = false;
@@ -122,53 +139,60 @@ function offerNotes() {
 // The ask on the page: when somebody else settles it, the page says so and keeps what was typed.
 async function refreshAsk() {
   const here = ask();
-  if (!here || here.dataset.state === "settled") return;
+  if (here?.dataset.state !== "open") return;
+  if (await keepDraft() !== 204) throw new Error("what was typed is not on the desk yet");
   const fresh = await fragment(`/fragments/asks/${here.dataset.id}`);
-  if (!fresh || fresh.dataset.state !== "settled") return;
-  const filled = form();
-  await keepDraft(true);
-  const after = (await fragment(`/fragments/asks/${here.dataset.id}`)) ?? fresh;
-  const focused = here.contains(document.activeElement);
-  here.replaceWith(after);
-  if (focused) document.getElementById("main").focus({ preventScroll: true });
-  tell(after.querySelector(".ended")?.innerText ?? "");
-  filled?.remove();
+  if (fresh.dataset.state === "open") return;
+  const at = document.activeElement;
+  if (isTyping(at)) deafUntil = performance.now() + 1000;
+  here.replaceWith(fresh);
+  if (!at.isConnected) find("#main").focus({ preventScroll: true });
+  if (fresh.getBoundingClientRect().top < 0) fresh.scrollIntoView();
+  tell(find(".ended", fresh).textContent);
 }
 
-// Drafts are kept on the desk, a moment after the last key.
-let keeping = null, keptFields = null;
-const fieldsOf = (filled) => new URLSearchParams(new FormData(filled)).toString();
-const typedOf = (filled) => { const fields = new URLSearchParams(new FormData(filled)); ["submission", "stamp", "form"].forEach((name) => fields.delete(name)); return fields.toString(); };
+// Drafts are kept on the desk, a moment after the last key, one after the other.
+let keeping = null, keptText = "", writing = Promise.resolve();
+const OURS = ["form", "submission", "stamp", "digest"];
+const fieldsOf = (filled) => new URLSearchParams(new FormData(filled));
 
-async function keepDraft(now = false) {
+function typed() {
+  const fields = fieldsOf(form());
+  OURS.forEach((name) => fields.delete(name));
+  return fields.toString();
+}
+
+const isKept = () => !form()?.dataset.draft || typed() === keptText;
+const keepDraft = () => (writing = writing.then(() => write()));
+
+// The status of the desk's answer; 0 where there was none.
+async function write(isLeaving = false) {
   clearTimeout(keeping);
-  const filled = form();
-  if (!filled?.dataset.draft || typedOf(filled) === keptFields) return;
-  const typed = typedOf(filled), place = filled.querySelector("[data-kept]");
-  try {
-    const response = await fetch(filled.dataset.draft, {
-      method: "POST", credentials: "same-origin", keepalive: now, body: fieldsOf(filled),
-      headers: { "Content-Type": "application/x-www-form-urlencoded" },
-    });
-    if (!response.ok) throw new Error(`${response.status}`);
-    keptFields = typed;
-    if (place) place.textContent = place.dataset.yes ?? "";
-  } catch {
-    if (place) place.textContent = place.dataset.no ?? "";
-    if (!now) keeping = setTimeout(keepDraft, 3000);
-  }
+  if (isKept()) return 204;
+  const now = typed(), body = fieldsOf(form()).toString(), headers = { "Content-Type": "application/x-www-form-urlencoded" };
+  const keepalive = isLeaving && body.length < 60000;  // browsers refuse more
+  const status = await fetch(form().dataset.draft, { method: "POST", body, headers, keepalive }).then((answer) => answer.status, () => 0);
+  if (status === 204) keptText = now;
+  if (status === 0 || status >= 500) keeping = setTimeout(keepDraft, 3000);
+  if (status === 401) signedOut();
+  const place = find("[data-kept]");
+  if (place) place.textContent = status === 204 ? place.dataset.yes : place.dataset.no;
+  return status;
+}
+
+function leave() {
+  if (!isOut) write(true);
 }
 
 function watchForm() {
   const filled = form();
   if (!filled?.dataset.draft) return;
-  keptFields = typedOf(filled);
+  keptText = typed();
   filled.addEventListener("input", (event) => {
     tickOther(event.target);
     clearTimeout(keeping);
     keeping = setTimeout(keepDraft, 300);
   });
-  filled.addEventListener("submit", () => { clearTimeout(keeping); keptFields = typedOf(filled); });
 }
 
 function tickOther(field) {
@@ -177,163 +201,230 @@ function tickOther(field) {
   if (other && field.value.trim()) other.checked = true;
 }
 
-// What lets a call run is inert until it was visible and in focus for half a second.
+// Whatever is sent, what was typed is on the desk first: so it is lost neither on the way nor where there is no way.
+let isSending = false, goes = false;
+
+document.addEventListener("submit", async (event) => {
+  const { target, submitter } = event;
+  if (target.method !== "post" || goes) return;
+  event.preventDefault();
+  if (isSending) return;
+  isSending = true;
+  const status = await keepDraft();
+  setTimeout(() => {  // once this event is over: until then browsers ignore a further one
+    const isUnreachable = status === 0 || status >= 500;
+    goes = !isUnreachable && status !== 401 && !submitter?.disabled;
+    if (goes) target.requestSubmit(submitter);
+    if (isUnreachable) tell(words.lost, true);
+    setTimeout(() => { isSending = false; }, goes ? 5000 : 0);
+    goes = false;
+  });
+});
+
+// Nothing is sent in the first half second, so that what was meant for the page before falls on nothing. What lets a
+// call run also has to be seen for as long, in a window that has the focus.
+function wait(button, isWaiting) {
+  button.disabled = isWaiting;
+  button.classList.toggle("waiting", isWaiting);
+}
+
 function guard() {
-  for (const place of document.querySelectorAll("[data-guard]")) {
-    const buttons = [...place.querySelectorAll("button:not([disabled])")].filter((button) => ["allow", "run", "remember"].includes(button.value));
-    if (!buttons.length) continue;
-    let visible = false, timer = null;
-    const arm = () => {
-      clearTimeout(timer);
-      const ready = visible && document.hasFocus() && document.visibilityState === "visible";
-      if (!ready) buttons.forEach((button) => { button.disabled = true; button.classList.add("waiting"); });
-      else timer = setTimeout(() => buttons.forEach((button) => { button.disabled = false; button.classList.remove("waiting"); }), 500);
-    };
-    buttons.forEach((button) => { button.disabled = true; button.classList.add("waiting"); });
-    new IntersectionObserver((entries) => { visible = entries.at(-1).isIntersecting; arm(); }, { threshold: 0.9 }).observe(buttons[0]);
-    window.addEventListener("focus", arm);
-    window.addEventListener("blur", arm);
-    document.addEventListener("visibilitychange", arm);
+  for (const button of all("#answer [name=action]:enabled:not([hidden])")) {
+    wait(button, true);
+    if (button.closest("[data-guard]") && ["allow", "run", "remember"].includes(button.value)) guardOne(button);
+    else setTimeout(() => wait(button, false), 500);
   }
+}
+
+function guardOne(button) {
+  let isVisible = false, timer = null;
+  const look = () => {
+    clearTimeout(timer);
+    if (isVisible && document.hasFocus() && document.visibilityState === "visible") timer = setTimeout(() => wait(button, false), 500);
+    else wait(button, true);
+  };
+  new IntersectionObserver((entries) => { isVisible = entries.at(-1).isIntersecting; look(); }, { threshold: 0.9 }).observe(button);
+  window.addEventListener("focus", look);
+  window.addEventListener("blur", look);
+  document.addEventListener("visibilitychange", look);
 }
 
 // On a phone the questions come one after the other.
 function stepper() {
-  const filled = form(), steps = filled?.querySelector(".steps");
-  const questions = [...(filled?.querySelectorAll("fieldset.question") ?? [])];
+  const filled = form(), steps = filled && find(".steps", filled);
+  const questions = filled ? all("fieldset.question", filled) : [];
   if (!steps || questions.length < 2) return;
-  const narrow = window.matchMedia("(max-width: 40rem)");
-  const [back, on] = steps.querySelectorAll("[data-step]"), place = steps.querySelector("[data-step-place]");
-  const send = filled.querySelector("button[value=send]"), review = filled.querySelector("button[value=review]");
-  let at = Math.max(questions.findIndex((question) => `#${question.id}` === location.hash), 0);
+  const narrow = matchMedia("(max-width: 40rem)");
+  const [back, on] = all("[data-step]", steps), place = find("[data-step-place]", steps);
+  const send = find("button[value=send]", filled), review = find("button[value=review]", filled);
+  const first = (isIt) => questions.findIndex(isIt);
+  let at = Math.max(first((question) => find("[aria-invalid]", question)), first((question) => `#${question.id}` === location.hash), 0);
   const show = () => {
-    steps.hidden = !narrow.matches;
-    questions.forEach((question, number) => { question.hidden = narrow.matches && number !== at; });
-    const last = at === questions.length - 1;
+    const isNarrow = narrow.matches, isLast = at === questions.length - 1;
+    questions.forEach((question, number) => { question.hidden = isNarrow && number !== at; });
+    steps.hidden = !isNarrow;
     back.disabled = at === 0;
-    on.hidden = narrow.matches && last;
-    send.hidden = narrow.matches;
-    review.hidden = narrow.matches && !last;
-    review.classList.toggle("primary", narrow.matches);
+    on.hidden = isLast;
+    send.hidden = isNarrow;
+    review.hidden = isNarrow && !isLast;
+    review.classList.toggle("primary", isNarrow);
     place.textContent = `${at + 1} / ${questions.length}`;
   };
-  const step = (by) => { at = Math.min(Math.max(at + by, 0), questions.length - 1); show(); questions[at].querySelector("input, textarea").focus(); window.scrollTo(0, 0); };
+  const step = (by) => {
+    at = Math.min(Math.max(at + by, 0), questions.length - 1);
+    show();
+    find("input, textarea", questions[at]).focus();
+    window.scrollTo(0, 0);
+  };
   back.addEventListener("click", () => step(-1));
   on.addEventListener("click", () => step(1));
   narrow.addEventListener("change", show);
   show();
 }
 
-// Keys: none of them sends anything.
-let before = "";
+// Keys: none of them sends anything. They are deaf to whoever types on while a field goes away below them.
+let before = "", deafUntil = 0;
+const hasKeys = () => localStorage.getItem("keys") !== "no";
+
 document.addEventListener("keydown", (event) => {
+  if (performance.now() < deafUntil) { deafUntil = performance.now() + 1000; return; }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (event.key === "Escape" && isTyping(document.activeElement)) return document.activeElement.blur();
-  if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape" && isTyping(document.activeElement)) { document.activeElement.blur(); return; }
+  if (event.key === "Enter" && event.target.matches("#answer input")) { event.preventDefault(); return; }
+  if (!hasKeys() || isTyping(event.target) || find("dialog[open]")) return;
   const key = event.key, pair = `${before} ${key}`;
   before = key;
   if (pair === "g i") location.href = "/";
   else if (pair === "g s") location.href = "/settled";
-  else if (key === "j" || key === "k") { event.preventDefault(); move(key === "j" ? 1 : -1); }
-  else if (key === "?") { event.preventDefault(); showKeys(); }
-  else if (key === "/") { event.preventDefault(); search(); }
-  else if (key === "n") { event.preventDefault(); addNote(); }
+  else if (key === "j" || key === "k") move(key === "j" ? 1 : -1);
+  else if (key === "?") showKeys();
+  else if (key === "/") search();
+  else if (key === "n") addNote();
   else if (/^[1-9]$/.test(key)) choose(Number(key) - 1);
+  else return;
+  event.preventDefault();
 });
 
 function move(by) {
-  const links = [...document.querySelectorAll(".asks li a")];
-  if (!links.length) return;
-  const at = links.findIndex((link) => link === document.activeElement);
-  const from = at >= 0 ? at : links.findIndex((link) => link.getAttribute("aria-current"));
-  links[Math.min(Math.max(from + by, 0), links.length - 1)].focus();
+  const links = all(".asks li a");
+  const at = links.indexOf(document.activeElement);
+  const from = at >= 0 ? at : links.findIndex((link) => link.hasAttribute("aria-current"));
+  links[Math.min(Math.max(from + by, 0), links.length - 1)]?.focus();
 }
 
-const questionHere = () => document.activeElement?.closest?.("fieldset.question")
-  ?? [...document.querySelectorAll("fieldset.question:not([hidden])")].find((question) => !question.querySelector("input:checked"))
-  ?? document.querySelector("fieldset.question:not([hidden])");
+function questionHere() {
+  const questions = all("fieldset.question:not([hidden])");
+  return document.activeElement.closest("fieldset.question") ?? questions.find((question) => !find("input:checked", question)) ?? questions[0];
+}
 
 function choose(number) {
-  const inputs = questionHere()?.querySelectorAll(".card:not(.own) .choice input");
-  const input = inputs?.[number];
+  const question = questionHere(), input = question && all(".card:not(.own) .choice input", question)[number];
   if (!input) return;
   input.focus();
-  input.checked = input.type === "checkbox" ? !input.checked : true;
+  input.checked = input.type === "radio" || !input.checked;
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 function addNote() {
-  const notes = questionHere()?.querySelector("details.notes");
+  const question = questionHere(), notes = question && find("details.notes", question);
   if (!notes) return;
   notes.open = true;
-  notes.querySelector("textarea").focus();
+  find("textarea", notes).focus();
 }
 
 function search() {
-  const field = document.querySelector("[data-search]");
+  const field = find("[data-search]");
   if (field) field.focus(); else location.href = "/settled";
 }
 
 async function showKeys() {
-  const dialog = document.createElement("dialog");
-  const keys = await fragment("/fragments/keys");
-  const heading = document.createElement("h2"), close = document.createElement("button"), link = document.querySelector("[data-keys]");
-  heading.textContent = link?.textContent ?? "";
+  if (!find("[data-keys]") || find("dialog")) return;
+  const dialog = document.createElement("dialog"), heading = document.createElement("h2"), close = document.createElement("button");
+  const keys = await fragment("/fragments/keys").catch(() => null), link = find("[data-keys]");
+  if (!keys) return;
+  heading.textContent = link.textContent;
   heading.id = "keys-title";
   close.textContent = keys.dataset.close;
   close.addEventListener("click", () => dialog.close());
   dialog.setAttribute("aria-labelledby", heading.id);
   dialog.append(heading, keys, close);
-  dialog.addEventListener("close", () => { dialog.remove(); link?.focus({ preventScroll: true }); });
+  dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
+  offerKeys();
   dialog.showModal();
 }
 
-document.querySelector("[data-keys]")?.addEventListener("click", (event) => { event.preventDefault(); showKeys(); });
+// Whoever speaks to their computer, or hits keys by accident, can switch them off.
+function offerKeys() {
+  for (const place of all("[data-keys-switch]")) {
+    const box = find("input", place);
+    place.hidden = false;
+    box.checked = hasKeys();
+    box.addEventListener("change", () => localStorage.setItem("keys", box.checked ? "yes" : "no"));
+  }
+}
 
-// Hints: which asks may have changed. Each one means reading again; several at once are one.
-let soon = null, wholly = false, lostAt = 0;
-const changed = new Set();
+// Hints: something may have changed, and is read again; several at once are one.
+let source = null, again = null, soon = null, isReading = false, isWanted = false, isLost = false;
 
-function hint(id) {
-  if (id) changed.add(id); else wholly = true;
+function hint() {
   soon ??= setTimeout(refresh, 40);
 }
 
 async function refresh() {
-  const mine = ask()?.dataset.id, touched = wholly || changed.has(mine);
-  soon = null; wholly = false; changed.clear();
+  soon = null;
+  if (isReading) { isWanted = true; return; }
+  isReading = true;
   try {
-    await Promise.all([touched ? refreshAsk() : null, refreshList()]);
-  } catch { soon ??= setTimeout(() => { wholly = true; refresh(); }, 2000); }
+    await refreshList();
+    if (isLost) { isLost = false; tell(words.back); keepDraft(); }
+  } catch { if (!isOut) lost(); }
+  isReading = false;
+  if (isWanted) { isWanted = false; hint(); }
+}
+
+function lost() {
+  if (!isLost) tell(words.lost, true);
+  isLost = true;
+  setTimeout(hint, 2000);
 }
 
 function listen() {
-  const source = new EventSource("/events");
-  source.addEventListener("reread", () => {
-    if (lostAt) { tell(document.body.dataset.back ?? ""); lostAt = 0; }
+  stopListening();
+  source = new EventSource("/events");
+  source.addEventListener("reread", hint);
+  source.addEventListener("message", hint);
+  source.addEventListener("error", () => {  // the desk has gone, or something on the way that ends long streams
+    source.close();
+    again = setTimeout(listen, 1000);
     hint();
   });
-  source.addEventListener("message", (event) => hint(JSON.parse(event.data).ask));
-  source.addEventListener("error", () => {
-    if (!lostAt) { lostAt = Date.now(); tell(document.body.dataset.lost ?? ""); }
-    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
-  });
-  return source;
 }
 
-if (document.querySelector("[data-keys]")) {  // somebody is signed in
-  let source = listen();
+function stopListening() {
+  clearTimeout(again);
+  source?.close();
+}
+
+if (find("[data-keys]")) {  // somebody is signed in
+  listen();
   document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden") leave();
+    if (isOut) return;
     // Browsers allow six connections to a place: pages in the background give theirs back, unless they are to notify.
-    if (document.visibilityState === "hidden" && !wantsNotes()) { source.close(); }
-    else if (source.readyState === EventSource.CLOSED) { source = listen(); }
+    if (document.visibilityState === "visible") listen(); else if (!wantsNotes()) stopListening();
   });
-  window.addEventListener("pagehide", () => { keepDraft(true); source.close(); });
-  setInterval(() => { if (document.visibilityState === "visible") refreshList().catch(() => {}); }, 60000);
+  window.addEventListener("beforeunload", leave);
+  window.addEventListener("pagehide", () => { leave(); stopListening(); });
+  window.addEventListener("pageshow", (event) => { if (event.persisted) { isSending = false; listen(); } });
+  document.addEventListener("pointerdown", () => { isPressed = true; });
+  ["pointerup", "pointercancel"].forEach((name) => document.addEventListener(name, () => { isPressed = false; setTimeout(release); }));
+  setInterval(() => { if (document.visibilityState === "visible" && !isOut) hint(); }, 60000);
+  find("[data-keys]").addEventListener("click", (event) => { event.preventDefault(); showKeys(); });
 }
 watchList();
 watchForm();
 guard();
 stepper();
 offerNotes();
+offerKeys();
