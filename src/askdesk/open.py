@@ -135,6 +135,15 @@ def answered_at(desk: Desk) -> str | None:
     return address
 
 
+async def name_here(desk: Desk, by: str) -> str:
+    """Under which name somebody answers here: a desk server knows it by their token."""
+    from askdesk.stores.http import HTTPStore
+
+    if not isinstance(desk.store, HTTPStore) or answered_at(desk):
+        return by
+    return (await desk.store.me("answerer")).name
+
+
 def where_to_answer(desk: Desk, ask: Ask) -> str:
     """For whoever reads that an ask waits."""
     address = answered_at(desk)
@@ -212,7 +221,7 @@ async def _ask(
         if answered_at(desk):
             print(f"ask {ask.id} waits for an answer: {where_to_answer(desk, ask)}", file=sys.stderr)  # noqa: T201
             return (await settled_elsewhere(desk, ask)).outcome
-        by = load().by
+        by = await name_here(desk, load().by)
         here = surface_here(desk, by, surface, from_stdin=surface == "plain")
         return (await settled_on(here, desk, ask, by=by)).outcome
 

@@ -21,6 +21,7 @@ from tests.terminal import Terminal
 
 from askdesk.core.model import Question
 
+OPENED = {"Sec-Fetch-Site": "none"}  # as a browser says of what a person opened
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/sign-in\?code=([A-Za-z0-9_-]{32})")
 
 
@@ -63,14 +64,15 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 def test_it_prints_a_link_that_signs_in_once() -> None:
     with served("--by", "ana") as server:
         assert LINK.fullmatch(server.said)
-        status, cookie = fetched(server.said)
+        assert fetched(server.said)[0] == 200  # whatever looks at links by itself uses none up
+        status, cookie = fetched(server.said, **OPENED)
         port = server.url.rpartition(":")[2]
         assert status == 303
         assert re.fullmatch(
             rf"askdesk-{port}=askdesk_page_\w+?_[\w-]+; HttpOnly; Max-Age=43200; Path=/; SameSite=strict", cookie
         )
         assert fetched(f"{server.url}/", Cookie=cookie.partition(";")[0])[0] == 200
-        assert fetched(server.said)[0] == 401
+        assert fetched(server.said, **OPENED)[0] == 401
         assert fetched(f"{server.url}/")[0] == 401
 
 
@@ -170,7 +172,7 @@ def test_a_link_leads_to_the_server_that_runs() -> None:
         ran = askdesk("link", "--by", "Ben", "--project", "web", "--within", "1h")
         assert LINK.fullmatch(ran.out.strip())
         assert ran.out.startswith(f"{server.said}/sign-in?code=")
-        assert fetched(ran.out.strip())[0] == 303
+        assert fetched(ran.out.strip(), **OPENED)[0] == 303
         (session,) = json.loads(askdesk("token", "list", "--json").out)
         assert (session["kind"], session["name"], session["projects"]) == ("page", "Ben", ["web"])
         server.process.send_signal(signal.SIGTERM)
@@ -226,3 +228,17 @@ def test_it_speaks_tls(tmp_path: Path) -> None:
         code = f"import urllib.request; print(urllib.request.urlopen('{server.url}/healthz').status)"
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
         assert run.stdout == "200\n", run.stderr
+
+
+@pytest.mark.parametrize("command", [("link",), ("token", "new", "answerer", "--name", "ana")])
+def test_an_agent_does_not_let_itself_in(command: tuple[str, ...]) -> None:
+    refused = askdesk(*command, env={"CLAUDECODE": "1"})
+    why = "this is an agent's shell (CLAUDECODE is set); a person should do this, or use --force"
+    assert refused == Ran(2, "", f"askdesk: {why}\n")
+    assert askdesk("token", "new", "asker", "--name", "ci", env={"CLAUDECODE": "1"}).code == 0
+
+
+def test_an_agent_that_starts_the_server_is_given_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    with served() as server:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server.said)

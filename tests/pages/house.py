@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import quote
 
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
 from tests.browser import PATIENCE
@@ -16,7 +15,7 @@ from askdesk.core.desk import Desk
 from askdesk.core.model import Option, Permission, Question
 from askdesk.server import tokens
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 DATABASE = Question(
     "Which database should it use?",
@@ -48,15 +47,17 @@ class House:
         self.complaints: list[str] = []  # of any page: scripts that failed, things that a policy refused
         self._contexts: list[BrowserContext] = []
 
-    async def link(self, name: str = "ana", path: str = "/", **limits: Any) -> str:
-        """A one-time link that leads to a path."""
+    async def link(self, name: str = "ana", **limits: Any) -> str:
+        """A one-time link."""
         code = await tokens.new_link(self.desk.shelf, name, now=self.desk.now(), **limits)
-        return f"{self.server.url}/sign-in?code={code}&next={quote(path, safe='')}"
+        return f"{self.server.url}/sign-in?code={code}"
 
     async def person(self, name: str = "ana", path: str = "/", **options: Any) -> Page:
         """Somebody signs in with a browser of their own."""
         page = await self.stranger(**options)
-        await page.goto(await self.link(name, path))
+        await page.goto(await self.link(name))
+        if path != "/":
+            await page.goto(path)
         return page
 
     async def stranger(self, **options: Any) -> Page:

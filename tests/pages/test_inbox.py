@@ -25,14 +25,14 @@ async def ids(page: Page) -> Any:
     return await page.locator(".asks li").evaluate_all("rows => rows.map(row => row.dataset.id)")
 
 
-async def test_an_ask_appears_by_itself_and_goes_when_it_is_settled(house: House) -> None:
-    page = await house.person()
+async def test_an_ask_appears_by_itself_and_goes_when_it_is_settled(still_house: House) -> None:
+    page = await still_house.person()
     await expect(page.locator(".large")).to_have_text(NOBODY)
     await expect(page).to_have_title("askdesk")
 
-    first = await house.desk.post([DATABASE, PARTS], asker=Asker("builder", project="/srv/shop"))
+    first = await still_house.desk.post([DATABASE, PARTS], asker=Asker("builder", project="/srv/shop"))
     await expect(page.locator(".asks li")).to_have_count(1)
-    await house.desk.post(SIMPLE, asker=Asker("tester"))
+    await still_house.desk.post(SIMPLE, asker=Asker("tester"))
 
     await expect(page.locator(".asks li")).to_have_count(2)
     assert await listed(page) == [
@@ -41,15 +41,15 @@ async def test_an_ask_appears_by_itself_and_goes_when_it_is_settled(house: House
     ]
     await expect(page).to_have_title("(2) askdesk")
     await expect(page.locator(".count")).to_have_text("2")
-    await house.desk.settle(first.id, Answered([Answer(["Postgres"]), None]), by="bo", surface="terminal")
+    await still_house.desk.settle(first.id, Answered([Answer(["Postgres"]), None]), by="bo", surface="terminal")
     await expect(page.locator(".asks li")).to_have_count(1)
     await expect(page).to_have_title("(1) askdesk")
 
 
-async def test_a_row_tells_until_when_it_waits_and_that_its_process_has_gone(house: House) -> None:
+async def test_a_row_tells_until_when_it_waits_and_that_its_process_has_gone(still_house: House) -> None:
     gone = Asker("builder", host=socket.gethostname(), process=2**22 + 1)  # more than a kernel gives out
-    ask = await house.desk.post(NAME, asker=gone, deadline=timedelta(days=2))
-    page = await house.person()
+    ask = await still_house.desk.post(NAME, asker=gone, deadline=timedelta(days=2))
+    page = await still_house.person()
 
     assert ask.deadline is not None
     until = f"{ask.deadline.astimezone():%Y-%m-%d %H:%M}"
@@ -106,7 +106,10 @@ async def test_a_new_ask_is_said_politely_and_takes_no_focus(house: House) -> No
     await expect(page.get_by_label("Your own words")).to_be_focused()
 
 
-BOXES = "elements => elements.map(element => { const box = element.getBoundingClientRect(); return [box.x, box.y, box.height]; })"
+BOXES = """elements => elements.map(element => {
+  const box = element.getBoundingClientRect();
+  return [box.x, box.y, box.height];
+})"""
 
 
 async def test_nothing_moves_under_the_pointer(house: House) -> None:
@@ -173,7 +176,8 @@ Document.prototype.hasFocus = () => window.isLookedAt ?? false;
 async def test_the_browser_notes_a_new_ask_for_whoever_wants_that_and_does_not_look(house: House) -> None:
     page = await house.stranger(permissions=["notifications"])
     await page.add_init_script(NOTED)
-    await page.goto(await house.link("ana", "/settled"))
+    await page.goto(await house.link("ana"))
+    await page.goto("/settled")
     await house.desk.post(NAME)
     await expect(page.locator(".count")).to_have_text("1")
     button = page.get_by_role("button", name="Notify me")
@@ -238,14 +242,14 @@ async def test_the_keys_can_be_switched_off(house: House) -> None:
     await expect(page.get_by_role("link", name="Which database")).not_to_be_focused()
 
 
-async def test_the_page_speaks_the_language_that_the_reader_chooses_and_stays_where_it_is(house: House) -> None:
-    await house.desk.post(SIMPLE)
-    page = await house.person("ana", "/?order=newest")
+async def test_the_page_speaks_the_language_that_the_reader_chooses_and_stays_where_it_is(still_house: House) -> None:
+    await still_house.desk.post(SIMPLE)
+    page = await still_house.person("ana", "/?order=newest")
 
     await press(page, "Español")
 
     await expect(page.locator("html")).to_have_attribute("lang", "es")
-    assert page.url == f"{house.server.url}/?order=newest"
+    assert page.url == f"{still_house.server.url}/?order=newest"
     assert await listed(page) == ["permiso: Bash: rm -rf build && make agent · ahora"]
     await press(page, "English")
     await expect(page.locator("html")).to_have_attribute("lang", "en")

@@ -45,26 +45,47 @@ async def call(page: Page) -> list[str]:
     return "\n".join(await page.locator(".call pre").all_text_contents()).split("\n")
 
 
-TOOLS = {
+TOOLS: dict[str, tuple[dict[str, Any], str]] = {
     "Bash": (
         {"command": "make \\\n  test", "timeout": 90_000, "run_in_background": True, "description": "Tests"},
-        ["Bash command · Bash", "│ make \\", "│   test", "folder: /srv/app", "timeout: 1 min 30 s (90000)"]
-        + ["runs in the background and goes on after this call (run_in_background: true)"]
-        + ["", "the agent says (not checked):", "│ Tests"],
+        """
+Bash command · Bash
+│ make \\
+│   test
+folder: /srv/app
+timeout: 1 min 30 s (90000)
+runs in the background and goes on after this call (run_in_background: true)
+
+the agent says (not checked):
+│ Tests""",
     ),
     "Edit": (
-        {"file_path": "/srv/app/a.py", "old_string": "a = 1\nb = 2\n", "new_string": "a = 1\nb = 3\n"},
-        ["Edit a file · Edit", "file: /srv/app/a.py", "folder: /srv/app", "│   a = 1", "│ - b = 2", "│ + b = 3"],
+        {"file_path": "/srv/app/a.py", "old_string": "a = 1\nb = 2", "new_string": "a = 1\nb = 3"},
+        """
+Edit a file · Edit
+file: /srv/app/a.py
+folder: /srv/app
+│   a = 1
+│ - b = 2
+│ + b = 3""",
     ),
     "WebFetch": (
         {"url": "https://example.org/x", "prompt": "Sum it up"},
-        ["Fetch from the web · WebFetch", "host: example.org", "URL: https://example.org/x", "folder: /srv/app"]
-        + ["prompt:", "│ Sum it up"],
+        """
+Fetch from the web · WebFetch
+host: example.org
+URL: https://example.org/x
+folder: /srv/app
+prompt:
+│ Sum it up""",
     ),
     "mcp__files__remove": (
         {"path": "/srv", "deep": True},
-        ["Tool `remove` of the MCP server `files` · mcp__files__remove", "folder: /srv/app"]
-        + ['│ "path": "/srv",', '│ "deep": true'],
+        """
+Tool `remove` of the MCP server `files` · mcp__files__remove
+folder: /srv/app
+│ path: "/srv"
+│ deep: true""",
     ),
 }
 
@@ -76,7 +97,7 @@ async def test_each_tool_is_shown_by_its_real_input(house: House, tool: str) -> 
     page = await house.person("ana", f"/asks/{ask.id}")
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("agent asks for permission")
-    assert await call(page) == lines
+    assert "\n".join(["", *await call(page)]) == lines
 
 
 async def test_allow_once(house: House) -> None:
@@ -141,13 +162,13 @@ async def test_a_changed_call_is_checked_then_shown_and_only_then_can_run(house:
     await page.get_by_text("Allow with changes").click()
     await field.fill('{"command": "ls",\n  "timeout": }')
     await press(page, "See what would run")
-    await expect(page.get_by_role("alert")).to_contain_text("line 2 column 14")
+    await expect(page.get_by_role("alert")).to_have_text("input: is not JSON: Expecting value at line 2, column 14")
     await expect(field).to_have_value('{"command": "ls",\n  "timeout": }')
     await field.fill('{"command": "ls build", "timeout": 5}')
     await press(page, "See what would run")
 
     await expect(page.get_by_role("heading", name="This would run instead")).to_be_visible()
-    assert await call(page) == ['│ - "command": "rm -rf build"', '│ + "command": "ls build"', '│   "timeout": 5']
+    assert await call(page) == ['│ - command: "rm -rf build"', '│ + command: "ls build"', "│   timeout: 5"]
     assert await is_open(house, ask.id)
     await press(page, "Change it again")
     await expect(field).to_have_value('{"command": "ls build", "timeout": 5}')
@@ -192,7 +213,7 @@ async def test_always_allow_says_what_it_means_and_keeps_what_was_ticked(house: 
     await press(page, "Allow, and remember what is ticked")
 
     assert await outcome(house, ask.id) == Allowed(remember=(RULED.suggestions[0],))
-    await expect(page.locator(".settled")).to_contain_text("Kept as a rule: Allow without asking, in this project")
+    await expect(page.locator(".settled")).to_contain_text("Kept as a rule:Allow without asking, in this project")
 
 
 @pytest.mark.parametrize(
@@ -301,7 +322,8 @@ async def test_allow_is_inert_until_it_was_visible_and_in_focus_for_half_a_secon
     page = await house.person()
     await page.add_init_script(
         """Document.prototype.hasFocus = () => window.isLookedAt ?? false;
-           addEventListener("DOMContentLoaded", () => { window.early = document.querySelector("[value=allow]")?.disabled; })"""
+           const allow = () => document.querySelector("[value=allow]");
+           addEventListener("DOMContentLoaded", () => { window.early = allow()?.disabled; })"""
     )
     await page.goto(f"/asks/{ask.id}")
     assert await page.evaluate("window.early") is True

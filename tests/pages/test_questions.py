@@ -35,7 +35,7 @@ async def kept(house: House, ask_id: str, by: str = "ana") -> Draft | None:
 async def test_one_question_is_answered_with_a_choice_and_a_note(house: House) -> None:
     ask = await house.desk.post(DATABASE, asker=Asker("builder", project="/srv/shop"))
     page = await house.person("ana", f"/asks/{ask.id}")
-    await expect(page.locator("#ask header")).to_have_text("builder asks in /srv/shop · just now")
+    await expect(page.locator("#ask header")).to_contain_text("builder asks in /srv/shop · ")
     await expect(page.locator(".card")).to_have_text(
         ["1 SQLite agent recommends One file, nothing to run.", "2 Postgres A server of its own.", "Other"]
     )
@@ -305,7 +305,8 @@ async def test_nothing_can_be_sent_before_half_a_second_has_passed(house: House)
     page = await house.person()
     await page.add_init_script(
         """addEventListener("DOMContentLoaded", () => {
-             window.early = [...document.querySelectorAll("#answer button:not([hidden], [type=button])")].map(button => button.disabled);
+             const buttons = [...document.querySelectorAll("#answer button:not([hidden], [type=button])")];
+             window.early = buttons.map(button => button.disabled);
              document.querySelector("#answer [value=decline]")?.click();
            })"""
     )
@@ -347,6 +348,7 @@ async def test_of_two_tabs_that_send_one_settles_and_the_other_says_so(house: Ho
     await second.get_by_label("Your own words").fill("neither")
 
     await press(first, "Send")
+    await second.bring_to_front()
     await expect(first.locator(".ended")).to_contain_text("answered by ana on page")
     await press(second, "Send")
 
@@ -366,8 +368,9 @@ async def test_the_very_same_form_sent_twice_is_one_answer(house: House) -> None
         """async () => {
              const form = document.querySelector("#answer"), body = new URLSearchParams(new FormData(form));
              body.set("action", "send");
-             const send = () => fetch(location.href, { method: "POST", body }).then(answer => [answer.status, answer.redirected]);
-             return Promise.all([send(), send(), send()]);
+             const send = () => fetch(location.href, { method: "POST", body });
+             const answers = await Promise.all([send(), send(), send()]);
+             return answers.map(answer => [answer.status, answer.redirected]);
            }"""
     )
 

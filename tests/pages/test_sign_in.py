@@ -10,6 +10,7 @@ from tests.server.running import Running
 
 from askdesk.core.desk import Desk
 from askdesk.core.limits import OPEN
+from askdesk.core.model import Asker
 from askdesk.server import tokens
 from askdesk.server.run import Address, beside
 from askdesk.server.service import Service
@@ -29,9 +30,9 @@ async def words(page: Page) -> list[str]:
 async def test_a_one_time_link_signs_a_browser_in_and_nothing_of_its_code_is_left(house: House) -> None:
     page = await house.stranger()
 
-    await page.goto(await house.link("ana", "/settled?q=x"))
+    await page.goto(await house.link("ana"))
 
-    assert page.url == f"{house.server.url}/settled?q=x"
+    assert page.url == f"{house.server.url}/"
     assert await page.evaluate("[document.referrer, document.cookie]") == ["", ""]
     await expect(page.locator(".who")).to_have_text("ana")
     (cookie,) = await page.context.cookies()
@@ -52,7 +53,8 @@ async def test_over_tls_the_cookie_is_bound_to_the_host_and_secure() -> None:
     async with beside(service, address, listening) as serving:
         server = Running(service, serving, listening.getsockname()[1])
         code = await tokens.new_link(desk.shelf, "ana", now=desk.now())
-        answer = await server.request("GET", f"/sign-in?code={code}", headers={"Host": "desk.example"})
+        headers = {"Host": "desk.example", "Sec-Fetch-Site": "none"}
+        answer = await server.request("GET", f"/sign-in?code={code}", headers=headers)
 
     name_and_text, *rest = answer.headers["set-cookie"].split("; ")
     assert (answer.status, answer.headers["location"]) == (303, "/")
@@ -85,15 +87,25 @@ async def test_a_link_that_is_too_old_signs_nobody_in(still_house: House, clock:
     assert await page.context.cookies() == []
 
 
-@pytest.mark.parametrize(
-    "elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example", "/\t/evil.example"]
-)
-async def test_a_link_leads_nowhere_but_to_the_desk(house: House, elsewhere: str) -> None:
+async def test_a_link_leads_nowhere_but_to_the_desk(house: House) -> None:
     page = await house.stranger()
 
-    await page.goto(await house.link("ana", elsewhere))
+    await page.goto(f"{await house.link()}&next=https://evil.example/")
 
     assert page.url == f"{house.server.url}/"
+
+
+async def test_whoever_signs_in_again_leaves_no_session_behind(house: House) -> None:
+    page = await house.person("ana")
+    (before,) = await page.context.cookies()
+    await page.goto(await house.link("bo"))
+    await expect(page.locator(".who")).to_have_text("bo")
+
+    other = await house.stranger()
+    await other.context.add_cookies([{"name": before["name"], "value": before["value"], "url": house.server.url}])
+    await other.goto("/")
+
+    await expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
 async def test_a_stranger_is_told_how_to_sign_in_in_their_language(house: House) -> None:
@@ -143,9 +155,11 @@ async def test_a_session_lives_on_while_it_is_used_and_ends_when_it_is_not(
 ) -> None:
     page = await still_house.person()
 
-    async def seen() -> str:
+    async def seen() -> str | None:
         await page.goto("/settled")
-        return await page.locator("h1").text_content() or ""
+        heading = await page.locator("h1").text_content()
+        await page.goto("about:blank")  # so that nothing is looked at in between
+        return heading
 
     hours = tokens.PAGE_LIFE.total_seconds()
     clock.advance(hours - 60)
@@ -182,13 +196,16 @@ async def test_another_site_leads_a_stranger_to_the_sign_in(house: House) -> Non
         await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-async def test_a_link_in_another_site_signs_in(house: House) -> None:
+async def test_a_link_in_another_site_signs_in_once_the_person_says_so(house: House) -> None:
     page = await house.stranger()
     link = f'<a href="{await house.link()}">look</a>'
     with Site(lambda path: Answer(link.encode())) as site:
         await page.goto(site.url.replace("127.0.0.1", "localhost"))
 
         await page.get_by_text("look").click()
+        await expect(page.get_by_text("This link signs this browser in, once.")).to_be_visible()
+        assert await page.context.cookies() == []
+        await press(page, "Sign in")
 
         await expect(page.locator(".who")).to_have_text("ana")
         assert page.url == f"{house.server.url}/"
@@ -199,6 +216,7 @@ async def test_a_page_from_before_a_new_sign_in_sends_nothing_and_keeps_what_was
     page = await house.person("ana", f"/asks/{ask.id}")
     other = await page.context.new_page()
     await other.goto(await house.link("ana"))
+    await other.close()
 
     await page.get_by_label("Your own words").fill("neither")
     await press(page, "Send")
@@ -213,12 +231,10 @@ async def test_a_page_from_before_a_new_sign_in_sends_nothing_and_keeps_what_was
 
 
 async def test_a_session_with_a_limit_sees_only_what_it_may(house: House) -> None:
-    from askdesk.core.model import Asker
-
     ask = await house.desk.post(DATABASE, asker=Asker("builder", project="secret"))
     mine = await house.desk.post(DATABASE, asker=Asker("tester", project="web"), deadline=timedelta(hours=1))
     page = await house.stranger()
-    await page.goto(await house.link("ana", "/", projects=["web"]))
+    await page.goto(await house.link("ana", projects=["web"]))
 
     assert await page.locator(".asks li").evaluate_all("rows => rows.map(row => row.dataset.id)") == [mine.id]
     answer = await page.goto(f"/asks/{ask.id}")

@@ -722,13 +722,12 @@ async def test_a_large_body_does_not_keep_the_others_waiting(server: Running, as
     """A megabyte of tiny values takes a second to look through."""
     body = b'{"questions": [' + b"{}," * 300_000 + b"{}]}"
     posting = asyncio.ensure_future(server.request("POST", "/v1/asks", token=asker, body=body))
-    loop = asyncio.get_running_loop()
-    longest, last = 0.0, loop.time()
+    answered = 0
     while not posting.done():
         assert (await server.request("GET", "/healthz")).status == 200
-        longest, last = max(longest, loop.time() - last), loop.time()
+        answered += 1
     assert (await posting).status == 422
-    assert longest < 0.7
+    assert answered >= 20  # and not one before and one after
 
 
 async def test_documents_are_written_read_and_removed_by_version(server: Running, answerer: str) -> None:

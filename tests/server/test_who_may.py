@@ -55,7 +55,7 @@ TABLE: Mapping[tuple[str, str], Row] = {
     ("GET", "/v1/events"): Row(401, 200, 200, 200, 200, 403, 401, 401),
     ("GET", "/v1/me"): Row(401, 200, 200, 200, 200, 403, 401, 401),
     ("GET", "/v1/openapi.json"): Row(401, 200, 200, 200, 200, 403, 401, 401),
-    ("GET", "/metrics"): Row(401, 403, 200, 403, 200, 403, 401, 401),
+    ("GET", "/metrics"): Row(401, 403, 200, 403, 403, 403, 401, 401),
     ("GET", "/healthz"): Row(200, 200, 200, 200, 200, 200, 200, 200),
     **{
         (method, path): Row(401, 401, 401, 401, 401, 401, cookie, others_cookie)
@@ -76,6 +76,7 @@ TABLE: Mapping[tuple[str, str], Row] = {
         )
     },
     ("GET", "/sign-in"): Row(401, 401, 401, 401, 401, 401, 401, 401),  # without a code
+    ("POST", "/sign-in"): Row(403, 403, 403, 403, 403, 403, 403, 403),  # without an Origin of ours
     ("POST", "/language"): Row(303, 303, 303, 303, 303, 303, 303, 303),
     ("GET", "/static/{name}"): Row(404, 404, 404, 404, 404, 404, 404, 404),  # of a name that is none
 }
@@ -432,6 +433,24 @@ async def test_tokens_and_links_are_not_listed_over_http(server: Running, prefix
     await tokens.new_link(server.desk.shelf, "ana", now=server.desk.now())
     answer = await server.request("GET", f"/v1/shelf?prefix={prefix}", token=answerer)
     assert answer.json == {"documents": []}
+
+
+async def test_what_a_person_typed_and_what_servers_tell_each_other_is_written_by_nobody_else(server: Running) -> None:
+    token, ask_id = await server.token("answerer", "bob"), await an_ask(server)
+    names = {
+        f"draft/{ask_id}/bob": 200,
+        f"draft/{ask_id}/ana": 403,
+        f"snooze/{ask_id}/ana": 403,
+        "serving/box/1": 403,
+        "told/x": 403,
+        "notify/x": 403,
+        "rule/x": 200,
+    }
+    told = {
+        name: (await server.request("PUT", f"/v1/shelf/{name}", token=token, body={"value": "1"})).status
+        for name in names
+    }
+    assert told == names
 
 
 async def test_an_asker_sees_nothing_of_the_shelf(server: Running) -> None:

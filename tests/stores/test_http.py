@@ -918,3 +918,24 @@ async def test_a_server_that_is_killed_and_started_again_loses_nothing(tmp_path:
             assert len((await agent.page("settled")).entries) == 20
             await agent.close()
             await person.close()
+
+
+async def test_whoever_may_answer_others_only_still_hears_of_their_own_asks(server: Running) -> None:
+    asker = await server.token("asker")
+    answerer = await server.token("answerer", projects=["another"])
+    store = await HTTPStore.open(server.url, asker_token=asker, answerer_token=answerer)
+    try:
+        asking = asyncio.ensure_future(Desk(store).ask(WHICH, asker=Asker(project="mine")))
+        ask = await _posted(server)
+        await server.desk.settle(ask, SQLITE, by="ben", surface="page")
+        assert await asyncio.wait_for(asking, ROOMY) == SQLITE
+    finally:
+        await store.close()
+
+
+async def _posted(server: Running) -> str:
+    """The id of the first ask, once it is there."""
+    async with server.desk.watch() as hints:
+        while not (entries := (await server.desk.page("open")).entries):
+            await anext(hints)
+    return entries[0].ask.id

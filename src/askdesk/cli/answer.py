@@ -24,7 +24,7 @@ from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, InvalidReply
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import Allowed, Ask, Declined, Denied, Questions, Reply
-from askdesk.open import agents_shell, sized
+from askdesk.open import agents_shell, name_here, sized
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -59,7 +59,7 @@ async def _answer(desk: Desk, given: Namespace) -> int:
 
     ask = (await found(desk, given.id)).ask
     settings = load()
-    by = given.by or settings.by
+    by = await name_here(desk, given.by or settings.by)
     if _wants_a_form(given):
         return await _on_terminal(desk, ask, by, plain=given.plain)
     reply = _reply(ask, given, sized(OPEN, settings))

@@ -29,6 +29,7 @@ from askdesk.open import (
     Surface,
     answered_at,
     asker_here,
+    name_here,
     settled_elsewhere,
     settled_on,
     sized,
@@ -102,7 +103,7 @@ async def _settlement(desk: Desk, ask: Ask, given: Namespace) -> Settlement:
     if given.surface == "none" or answered_at(desk):
         say(f"ask {ask.id} waits for an answer: {where_to_answer(desk, ask)}")
         return await settled_elsewhere(desk, ask)
-    by = load().by
+    by = await name_here(desk, load().by)
     wanted: Surface = "plain" if given.plain else given.surface
     return await settled_on(surface_here(desk, by, wanted, from_stdin=given.file != "-"), desk, ask, by=by)
 

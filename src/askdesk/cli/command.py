@@ -87,6 +87,19 @@ def limit_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def force_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="also from within an agent's shell")
+
+
+def refused_to_agents(given: argparse.Namespace) -> int | None:
+    """An exit code where an agent runs this shell: what lets somebody answer is for people to have."""
+    from askdesk.open import agents_shell
+
+    if given.force or not (variable := agents_shell()):
+        return None
+    return say(f"this is an agent's shell ({variable} is set); a person should do this, or use --force", INVALID)
+
+
 def guarded(run: Callable[[], int]) -> int:
     """Run a command; its errors become a message on standard error and an exit code."""
     logging.basicConfig(format="askdesk: %(message)s", level=logging.WARNING)

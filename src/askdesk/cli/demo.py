@@ -117,9 +117,11 @@ async def _page(desk: Desk) -> AsyncIterator[str]:
     listening = address.listen()
     url = address.url(listening.getsockname()[1])
     note = await serving.begin(desk.shelf, url, desk.now())
-    async with beside(Service(desk, url, limits=OPEN), address, listening):
-        yield f"{url}/sign-in?code={await tokens.new_link(desk.shelf, 'you', now=desk.now())}"
-    await serving.end(desk.shelf, note)
+    try:
+        async with beside(Service(desk, url, limits=OPEN), address, listening):
+            yield f"{url}/sign-in?code={await tokens.new_link(desk.shelf, 'you', now=desk.now())}"
+    finally:
+        await serving.end(desk.shelf, note)
 
 
 async def _story(desk: Desk, surface: HereSurface | None, by: str) -> int:

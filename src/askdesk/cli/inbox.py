@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from askdesk.cli.command import on_desk, plain_argument, say
 from askdesk.cli.main import ANSWERED, INVALID, UNREACHABLE
 from askdesk.core.desk import Desk
-from askdesk.open import agents_shell, answered_at, lines_here
+from askdesk.open import agents_shell, answered_at, lines_here, name_here
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -44,7 +44,7 @@ async def _inbox(desk: Desk, given: Namespace) -> int:
         return say(f"ASKDESK_ANSWER_TOKEN is not set: people answer on {address}", UNREACHABLE)
     settings = load()
     speak(settings.language)
-    by = given.by or settings.by
+    by = await name_here(desk, given.by or settings.by)
     if not (given.plain or settings.plain or settings.screen_reader) and can_draw():
         from askdesk.surfaces.terminal.inbox_screen import show_inbox
 

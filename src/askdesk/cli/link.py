@@ -10,25 +10,24 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from datetime import timedelta
 
-from askdesk.cli.command import duration, on_desk, say
+from askdesk.cli.command import duration, force_argument, limit_arguments, on_desk, refused_to_agents, say
 from askdesk.cli.main import ANSWERED, INVALID
 from askdesk.core.desk import Desk
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--by", metavar="NAME", help="whom it signs in (default: the setting `by`)")
-    parser.add_argument(
-        "--project", action="append", default=[], metavar="NAME", help="only asks of this project (may be repeated)"
-    )
-    parser.add_argument(
-        "--agent", action="append", default=[], metavar="NAME", help="only asks of this agent (may be repeated)"
-    )
+    limit_arguments(parser)
     parser.add_argument("--within", type=duration, metavar="SPAN", help="how long the link can be used (default: 15m)")
     parser.add_argument("--url", help="the page's address, where no server of this store is known here")
     parser.add_argument("--qr", action="store_true", help="print it as a QR code too")
+    force_argument(parser)
 
 
 def run(given: Namespace) -> int:
+    if (code := refused_to_agents(given)) is not None:
+        return code
+
     async def link(desk: Desk) -> int:
         return await _link(desk, given)
 

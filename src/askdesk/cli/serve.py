@@ -103,10 +103,13 @@ async def _serve(given: Namespace, address: Address) -> int:
 
 
 async def _greet(given: Namespace, address: Address, desk: Desk, url: str, settings: Settings) -> None:
+    from askdesk.open import agents_shell
     from askdesk.server import tokens
 
-    if given.no_link:
+    if given.no_link or agents_shell():
         print(url, flush=True)
+        if not given.no_link:
+            say("this is an agent's shell: askdesk link, in a shell of yours, makes a link that signs you in")
         return
     code = await tokens.new_link(desk.shelf, given.by or settings.by, now=desk.now())
     link = f"{url}/sign-in?code={code}"

@@ -15,7 +15,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from askdesk.cli.command import duration, on_desk, print_json, say
+from askdesk.cli.command import duration, force_argument, limit_arguments, on_desk, print_json, refused_to_agents, say
 from askdesk.cli.main import ANSWERED, INVALID
 from askdesk.core.desk import Desk
 from askdesk.core.text import shown
@@ -28,17 +28,16 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", choices=["new", "list", "revoke"])
     parser.add_argument("which", nargs="?", metavar="KIND|ID", help="asker or answerer; or which one to revoke")
     parser.add_argument("--name", help="who settles with it, or how to know an agent's token again")
-    parser.add_argument(
-        "--project", action="append", default=[], metavar="NAME", help="only this project (may be repeated)"
-    )
-    parser.add_argument(
-        "--agent", action="append", default=[], metavar="NAME", help="only this agent (may be repeated)"
-    )
+    limit_arguments(parser)
     parser.add_argument("--expires", type=duration, metavar="SPAN", help="worthless after 12h, 30d, … (default: never)")
     parser.add_argument("--json", action="store_true", help="print it for programs")
+    force_argument(parser)
 
 
 def run(given: Namespace) -> int:
+    if given.what == "new" and given.which == "answerer" and (code := refused_to_agents(given)) is not None:
+        return code
+
     async def token(desk: Desk) -> int:
         match given.what:
             case "new":

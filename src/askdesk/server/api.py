@@ -43,6 +43,7 @@ _ONE_ASK = 5_000  # bytes that count as one
 _SMALL = 20_000  # bytes, which the event loop can read by the way
 _MOST_VALUES = 20_000  # of an input; a text of a megabyte is one
 _LATEST = timedelta(days=40_000)  # beyond all who wait, and short of where calendars end
+_SERVERS_OWN = ("serving/", "told/", "notify/")
 _ID = re.compile(api.ID)
 _encoder = msgspec.json.Encoder()
 
@@ -89,6 +90,8 @@ def _new_ask(service: Service, raw: bytes) -> tuple[api.NewAsk, Questions | Perm
         problems.append(Problem("id", f"must be 32 hexadecimal digits, is {quoted(new.id)}"))
     if new.deadline is not None and new.deadline.tzinfo and new.deadline - service.desk.now() > _LATEST:
         problems.append(Problem("deadline", f"must come within {_LATEST.days} days"))
+    if new.follows is not None and not _ID.fullmatch(new.follows):
+        problems.append(Problem("follows", f"must be the id of an ask, is {quoted(new.follows)}"))
     if (new.questions is None) == (new.body is None):
         problems.append(Problem("", "needs either questions or a body"))
     if problems:
@@ -238,6 +241,7 @@ async def put_document(service: Service, request: Request, token: Token) -> ASGI
     name = await _named(service, request, token)
     raw = await _json_body(request)
     new = await _apart(raw, partial(_read, service, raw, api.NewDocument))
+    _check_writer(token, name)
     document = await service.desk.shelf.put(name, new.value, expect=new.expect)
     return _json(document) if document else Response(status_code=204)
 
@@ -247,6 +251,16 @@ async def _named(service: Service, request: Request, token: Token) -> str:
     if not await _may_read(service, token, name):
         raise Refused(403, "forbidden", "this document is not for this token")
     return name
+
+
+def _check_writer(token: Token, name: str) -> None:
+    """What servers tell each other is theirs alone, and what a person typed or put off is that person's."""
+    if name.startswith(_SERVERS_OWN):
+        raise Refused(403, "forbidden", "this document is the servers' own")
+    kind, _, rest = name.partition("/")
+    by = rest.partition("/")[2].split("\t")[0]
+    if kind in ("draft", "snooze") and by and by != token.name:
+        raise Refused(403, "forbidden", "this document is another person's")
 
 
 async def _may_read(service: Service, token: Token, name: str) -> bool:
@@ -279,6 +293,8 @@ async def me(service: Service, request: Request, token: Token) -> ASGIApp:
 
 
 async def metrics(service: Service, request: Request, token: Token) -> ASGIApp:
+    if token.is_limited:
+        raise Refused(403, "forbidden", "these count the asks of everybody")
     count = await _open_asks(service)
     return PlainTextResponse(service.metrics.text(count), media_type="text/plain; version=0.0.4")
 

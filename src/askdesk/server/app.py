@@ -14,5 +14,5 @@ DOORS = (*api.DOORS, *pages.DOORS)
 
 def application(service: Service, origins: Origins, *, max_requests: int = 4096) -> ASGIApp:
     """All doors, behind the guard."""
-    max_body = 2 * service.limits.size + 10_000  # an input as JSON text within JSON: every quote may be two bytes
-    return Guard(Doors(service, DOORS), origins, service.metrics, max_body=max_body, max_requests=max_requests)
+    doors = Doors(service, DOORS)
+    return Guard(doors, origins, service.metrics, max_body=service.max_body, max_requests=max_requests)

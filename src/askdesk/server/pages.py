@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -71,8 +72,14 @@ class _Place(NamedTuple):
         return Filter(order, query.get("agent", ""), query.get("project", ""))
 
     async def asks(self) -> tuple[Ask, ...]:
-        page = await known_page(self.service, self.token, "open", limit=_MOST_LISTED)
-        return tuple(entry.ask for entry in page.entries)
+        asks: list[Ask] = []
+        after: str | None = None
+        while len(asks) < _MOST_LISTED:  # a page may end early: where its asks are large, or mostly for others
+            page = await known_page(self.service, self.token, "open", after=after, limit=_MOST_LISTED - len(asks))
+            asks += (entry.ask for entry in page.entries)
+            if (after := page.after) is None:
+                break
+        return tuple(asks)
 
     async def listed(self) -> Listed:
         return views.listed(await self.asks(), self.filter, self.service.desk.now())
@@ -86,7 +93,8 @@ class _Place(NamedTuple):
     async def html(self, template: str, status: int = 200, **values: Any) -> Response:
         around = {"reader": self.reader, "path": _path(self.request), "place": "", "count": 0}
         around |= {"current": "", "is_settled": False}
-        return HTMLResponse(render(template, **{**around, **values}), status)
+        # Apart from the event loop: an agent may have written more than is rendered in a moment.
+        return HTMLResponse(await asyncio.to_thread(render, template, **{**around, **values}), status)
 
 
 def _page(endpoint: Callable[[_Place], Awaitable[ASGIApp]]) -> Callable[[Service, Request, Token], Awaitable[ASGIApp]]:
@@ -172,11 +180,12 @@ async def _values(
         "review": None,
         "submission": new_id(),
         "message": before.message if before else "",
+        "restored": before is not None,
     }
     if entry.settlement:
         return {**values, **await _after(place, ask)}
     if ask.permission:
-        return {**values, **_permission(place, ask, ask.permission, before, changed)}
+        return {**values, **await asyncio.to_thread(_permission, place, ask, ask.permission, before, changed)}
     form = Form(ask.questions, before.given) if before and before.given else Form.start(ask.questions)
     if review:
         return {**values, "review": views.review_of(review), "kept": _kept(place)}
@@ -197,6 +206,7 @@ def _permission(place: _Place, ask: Ask, permission: Permission, before: Draft |
         "words": dict.fromkeys(filled.WORDED, "") | dict(before.words if before else ()),
         "input": before.input if before and before.input else asked,
         "input_changed": bool(before and before.input),
+        "can_change": len(quote_plus(asked)) < place.service.max_body // 2,  # else no button of the form could be sent
     }
 
 
@@ -295,6 +305,8 @@ def _check_seen(place: _Place, ask: Ask, permission: Permission, changed: str, f
         raise InvalidReply(say("web.other_call"))
     if not seen.is_whole:
         raise InvalidReply(say("web.not_seen"))
+    if seen.is_stale(place.service.desk.now()):
+        raise InvalidReply(say("web.too_old"))
     if not seen.is_ripe(place.service.desk.now()):
         raise InvalidReply(say("web.too_quick"))
 
@@ -372,7 +384,7 @@ def _search(query: Mapping[str, str]) -> str:
     fields = [
         f'{name}:"{value}"' for name in ("is", "agent", "project", "by") if (value := query[name].replace('"', ""))
     ]
-    return " ".join([query["q"], *fields]).strip()
+    return " ".join([*fields, query["q"]]).strip()  # in this order: a quote left open in the words ends with them
 
 
 def _answers(entry: Entry) -> str:
@@ -392,24 +404,43 @@ async def keys_fragment(place: _Place) -> ASGIApp:
 
 
 async def sign_in(service: Service, request: Request, token: Token) -> ASGIApp:
-    """A one-time link becomes a cookie, and the code leaves the address at once."""
+    """A one-time link becomes a cookie, and the code leaves the address at once.
+
+    Opened by a person, that is: what looks at links on its own, and pages that lead here, only get to see a button.
+    """
+    code = request.query_params.get("code", "")
     with speaking(language_of(request)):
-        code = request.query_params.get("code", "")
-        redeemed = await _redeemed(service, request, code) if code and request.method == "GET" else None
-        if redeemed is None:
-            return _sign_in_page(request, used=bool(code))
-    answer = RedirectResponse(_inside(request.query_params.get("next", "/")), 303)
+        if not code:
+            return _sign_in_page(request)
+        if request.method != "GET" or request.headers.get("sec-fetch-site") != "none":
+            return _message(request, say("web.sign_in_title"), [say("web.sign_in_ready")], 200, {}, code=code)
+        return await _signed_in(service, request, code)
+
+
+async def sign_in_by_hand(service: Service, request: Request, token: Token) -> ASGIApp:
+    fields = _parsed(await request.body())
+    if not _from_here(request):
+        raise Refused(403, "wrong-origin")
+    with speaking(language_of(request)):
+        return await _signed_in(service, request, filled.one(fields, "code"))
+
+
+async def _signed_in(service: Service, request: Request, code: str) -> Response:
+    redeemed = await _redeemed(service, request, code)
+    if redeemed is None:
+        return _sign_in_page(request, used=True)
+    if before := await tokens.found(service.desk.shelf, cookie_of(service, request), service.desk.now()):
+        await tokens.revoke(service.desk.shelf, before.id, service.desk.now())  # nobody can come back to it
+    answer = RedirectResponse("/", 303)
     _set_cookie(service, answer, redeemed[1])
     return answer
 
 
 async def _redeemed(service: Service, request: Request, code: str) -> tuple[Token, str] | None:
     client = request.client.host if request.client else ""
-    if service.failures.is_spent(client):
-        raise Refused(429, "too-many", headers={"Retry-After": "10"})
     redeemed = await tokens.redeem(service.desk.shelf, code, service.desk.now())
-    if redeemed is None:
-        service.failures.take(client)
+    if redeemed is None and (seconds := service.failures.take(client)):
+        raise Refused(429, "too-many", headers={"Retry-After": f"{seconds + 1:.0f}"})
     return redeemed
 
 
@@ -467,18 +498,24 @@ def _unknown_reader(request: Request) -> Response:
     if site not in ("none", "same-origin") and request.method == "GET":
         # A strict cookie stays away when another site leads here; coming from ourselves brings it along.
         return HTMLResponse(render("opening.html", path=_path(request)))
-    return _sign_in_page(request, used=False)
+    return _sign_in_page(request)
 
 
-def _sign_in_page(request: Request, *, used: bool) -> Response:
+def _sign_in_page(request: Request, *, used: bool = False) -> Response:
     lines = [*([say("web.sign_in_used")] if used else []), say("web.sign_in_how")]
     return _message(request, say("web.sign_in_title"), lines, 401, {}, command="askdesk link")
 
 
 def _message(
-    request: Request, heading: str, lines: list[Any], status: int, headers: Mapping[str, str], command: str = ""
+    request: Request,
+    heading: str,
+    lines: list[Any],
+    status: int,
+    headers: Mapping[str, str],
+    command: str = "",
+    code: str = "",
 ) -> Response:
-    values = {"heading": heading, "lines": [line for line in lines if line], "command": command}
+    values = {"heading": heading, "lines": [line for line in lines if line], "command": command, "code": code}
     html = render("message.html", reader=None, path=_path(request), place="", count=0, **values)
     return HTMLResponse(html, status, headers=dict(headers))
 
@@ -506,12 +543,15 @@ def _set_cookie(service: Service, answer: Response, text: str) -> None:
 async def _fields(place: _Place) -> Fields:
     """What was filled in, where it comes from our own page."""
     fields = _parsed(await place.request.body())
-    headers = place.request.headers
-    from_here = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"  # which origin, the guard knows
-    if not from_here:
+    if not _from_here(place.request):
         raise Refused(403, "wrong-origin")
     place.request.state.fields = fields
     return fields
+
+
+def _from_here(request: Request) -> bool:
+    """Whether a browser says that one of our pages sent it; which origin that is, the guard has looked at."""
+    return "origin" in request.headers or request.headers.get("sec-fetch-site") == "same-origin"
 
 
 async def _our_fields(place: _Place) -> Fields:
@@ -556,6 +596,7 @@ DOORS = (
     Door("GET", "/events", events, PAGE, refused),
     Door("POST", "/sign-out", sign_out, PAGE, refused),
     Door("GET", "/sign-in", sign_in, (), refused),
+    Door("POST", "/sign-in", sign_in_by_hand, (), refused),
     Door("POST", "/language", language, (), refused),
     Door("GET", "/static/{name}", static, (), refused),
 )

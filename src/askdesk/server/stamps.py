@@ -23,7 +23,10 @@ class Seen(NamedTuple):
     at: datetime
 
     def is_ripe(self, now: datetime) -> bool:
-        return LEAST <= now - self.at <= _MOST
+        return now - self.at >= LEAST
+
+    def is_stale(self, now: datetime) -> bool:
+        return now - self.at > _MOST
 
 
 def form_proof(key: str) -> str:

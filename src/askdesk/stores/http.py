@@ -60,7 +60,8 @@ class HTTPStore:
         self._calls = Calls(address, tokens, patience=patience, pauses=pauses)
         self.shelf = HTTPShelf(self._calls)
         self._hints = Hints()
-        self._events: Events | None = None
+        self._heard_as: tuple[Kind, ...] = (tokens.for_reading,)
+        self._events: list[Events] = []
         self._stopped: list[Events] = []
         self._loop_lives = self._until_the_loop_ends()
 
@@ -161,7 +162,24 @@ class HTTPStore:
         return standing
 
     async def get(self, ask_id: str) -> Entry:
-        sent = await self._calls.send(self._tokens.for_reading, "GET", _path(ask_id))
+        try:
+            return await self._got(self._tokens.for_reading, ask_id)
+        except UnknownAsk:
+            if self._tokens.for_reading == "asker" or not self._tokens.has("asker"):
+                raise
+            entry = await self._got("asker", ask_id)
+            self._hear_of_both()
+            return entry
+
+    def _hear_of_both(self) -> None:
+        """The answerer's token is limited to other asks than we ask for: who waits for those needs a stream too."""
+        if self._heard_as == (self._tokens.for_reading,):
+            self._heard_as = ("answerer", "asker")
+            if self._events:
+                self._events.append(self._listening("asker"))  # it begins with "read everything again"
+
+    async def _got(self, kind: Kind, ask_id: str) -> Entry:
+        sent = await self._calls.send(kind, "GET", _path(ask_id))
         return _entry(self._calls.read(sent, api.EntryDocument, ask_id))
 
     async def page(
@@ -195,11 +213,9 @@ class HTTPStore:
 
     def hints(self, heard: Heard, ask_id: str | None = None) -> Stop:
         self._calls.check_usable()
-        token = self._tokens.of(self._tokens.for_reading)
-        if self._events is None or not self._events.is_alive:
-            self._events = Events(
-                self._address, token, self._heard_elsewhere, pauses=self._pauses, silence=self._silence
-            )
+        if not self._events or not all(events.is_alive for events in self._events):
+            self._stop_listening()
+            self._events = [self._listening(kind) for kind in self._heard_as]
         stop_hints = self._hints.listen(heard, ask_id)
 
         def stop() -> None:
@@ -208,6 +224,10 @@ class HTTPStore:
                 self._stop_listening()
 
         return stop
+
+    def _listening(self, kind: Kind) -> Events:
+        token = self._tokens.of(kind)
+        return Events(self._address, token, self._heard_elsewhere, pauses=self._pauses, silence=self._silence)
 
     def _heard_elsewhere(self, ask_id: str | None) -> None:
         """In the thread of the stream."""
@@ -223,10 +243,10 @@ class HTTPStore:
             self._hints.tell(ask_id)
 
     def _stop_listening(self) -> None:
-        if self._events:
-            self._events.stop()
-            self._stopped = [events for events in (*self._stopped, self._events) if not events.has_ended]
-            self._events = None
+        for events in self._events:
+            events.stop()
+        self._stopped = [events for events in (*self._stopped, *self._events) if not events.has_ended]
+        self._events = []
 
     async def close(self) -> None:
         self._stop_listening()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from askdesk.core.model import Asker
 from askdesk.core.store import Shelf
@@ -21,7 +22,7 @@ class Serving(Struct, frozen=True, kw_only=True):
     url: str
     host: str
     process: int
-    since: datetime
+    since: Annotated[datetime, Meta(tz=True)]
 
     @property
     def is_over(self) -> bool:

@@ -135,7 +135,7 @@ def summary(ask: Ask) -> Shown:
     if ask.permission:
         value = ask.permission.value
         telling = next((value[name] for name in _TELLING if isinstance(value.get(name), str)), ask.permission.input)
-        return Shown(f"{subject(ask)}: {shown(telling)}")
+        return Shown(f"{subject(ask)}: {shown(telling[: 4 * _SUBJECT])}")
     more = len(ask.questions) - 1
     return say("web.more", what=subject(ask), count=more) if more else subject(ask)
 

@@ -139,10 +139,13 @@ function offerNotes() {
 // The ask on the page: when somebody else settles it, the page says so and keeps what was typed.
 async function refreshAsk() {
   const here = ask();
-  if (here?.dataset.state !== "open") return;
-  if (await keepDraft() !== 204) throw new Error("what was typed is not on the desk yet");
-  const fresh = await fragment(`/fragments/asks/${here.dataset.id}`);
-  if (fresh.dataset.state === "open") return;
+  if (here?.dataset.state !== "open" || isSending) return;  // while it is being sent, the answer to that tells
+  const path = `/fragments/asks/${here.dataset.id}`;
+  if ((await fragment(path)).dataset.state === "open") return;
+  if (form()?.dataset.draft && typed() !== blankText) keptText = null;  // the same person, elsewhere, may have removed it
+  const status = await keepDraft();
+  if (status === 0 || status >= 500) throw new Error("what was typed is not on the desk yet");
+  const fresh = await fragment(path);
   const at = document.activeElement;
   if (isTyping(at)) deafUntil = performance.now() + 1000;
   here.replaceWith(fresh);
@@ -152,7 +155,7 @@ async function refreshAsk() {
 }
 
 // Drafts are kept on the desk, a moment after the last key, one after the other.
-let keeping = null, keptText = "", writing = Promise.resolve();
+let keeping = null, keptText = "", blankText = "", writing = Promise.resolve();
 const OURS = ["form", "submission", "stamp", "digest"];
 const fieldsOf = (filled) => new URLSearchParams(new FormData(filled));
 
@@ -188,6 +191,7 @@ function watchForm() {
   const filled = form();
   if (!filled?.dataset.draft) return;
   keptText = typed();
+  blankText = "restored" in filled.dataset ? null : keptText;
   filled.addEventListener("input", (event) => {
     tickOther(event.target);
     clearTimeout(keeping);
