@@ -19,7 +19,6 @@ class Wire:
     def __init__(self) -> None:
         self.urls: dict[str, str] = {}
         self.cached: set[str] = set()
-        self.failed: list[str] = []
         self.sizes: dict[str, int] = {}
         self.encodings: dict[str, str] = {}
 
@@ -31,6 +30,7 @@ class Wire:
         session.on("Network.requestServedFromCache", lambda event: wire.cached.add(event["requestId"]))
         session.on("Network.responseReceived", wire._answered)
         session.on("Network.loadingFinished", wire._came)
+        session.on("Network.loadingFailed", lambda event: wire.sizes.update({event["requestId"]: 0}))
         await session.send("Network.enable")
         return wire
 
@@ -60,7 +60,7 @@ class Wire:
     @property
     def is_quiet(self) -> bool:
         """Whether all has come but the stream of events, which never ends."""
-        waiting = [url for number, url in self.urls.items() if number not in self.sizes]
+        waiting = [url for number, url in self.urls.items() if number not in {*self.sizes, *self.cached}]
         return bool(self.sizes) and any(url.endswith("/events") for url in waiting) and len(waiting) == 1
 
 
