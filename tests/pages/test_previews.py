@@ -132,7 +132,7 @@ async def test_a_preview_is_only_for_whoever_may_see_its_ask(house: House) -> No
 
     async def status(who: Page, path: str) -> int | None:
         answer = await who.goto(path)
-        return answer and answer.status
+        return answer.status if answer else None
 
     assert await status(stranger, f"/asks/{html.id}/previews/0/0") == 401
     assert await status(page, f"/asks/{html.id}/previews/0/0") == 200

@@ -108,7 +108,8 @@ async def test_the_second_view_asks_for_no_file_again(house: House) -> None:
     await page.goto(questions)
     await house.until(lambda: wire.has("/static/askdesk.css") and wire.has("/static/askdesk.js"))
 
-    assert [url for url in wire.sent if "/static/" in url] == []
+    # Not the icon: the browser fetches it when it likes, and does not always tell where it had it from.
+    assert [url for url in wire.sent if "/static/askdesk" in url] == []
     assert {url for url in wire.urls.values() if "/static/askdesk" in url} != set()
 
 
