@@ -243,9 +243,9 @@ def test_the_parts_of_a_text_are_the_text_that_is_shown(text: str, lines: bool, 
     ids=["blanks", "blank lines", "joiners", "letters", "marks"],
 )
 def test_a_long_text_is_shown_in_time_that_grows_with_its_length_only(text: str) -> None:
-    before = time.perf_counter()
+    before = time.thread_time()
     shown(text)
-    assert time.perf_counter() - before < 2
+    assert time.thread_time() - before < 2
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
@@ -14,6 +14,7 @@ from tests.server.running import Running, running
 from askdesk.core.desk import Desk
 from askdesk.core.model import Option, Permission, Question
 from askdesk.server import tokens
+from askdesk.server.doors import cookie_name
 
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
@@ -53,11 +54,16 @@ class House:
         return f"{self.server.url}/sign-in?code={code}"
 
     async def person(self, name: str = "ana", path: str = "/", **options: Any) -> Page:
-        """Somebody signs in with a browser of their own."""
+        """Somebody with a browser of their own, in which they signed in before."""
         page = await self.stranger(**options)
-        await page.goto(await self.link(name))
-        if path != "/":
-            await page.goto(path)
+        code = await tokens.new_link(self.desk.shelf, name, now=self.desk.now())
+        redeemed = await tokens.redeem(self.desk.shelf, code, self.desk.now())
+        assert redeemed is not None
+        name, value = cookie_name(self.server.service), redeemed[1]
+        await page.context.add_cookies(
+            [{"name": name, "value": value, "url": self.server.url, "httpOnly": True, "sameSite": "Strict"}]
+        )
+        await page.goto(path)
         return page
 
     async def stranger(self, **options: Any) -> Page:
@@ -85,7 +91,17 @@ class House:
 
     async def leave(self) -> None:
         for context in self._contexts:
-            await context.close()
+            await _closed(context)
+
+
+async def _closed(context: BrowserContext) -> None:
+    """Chromium may never answer when it closes a page on its way to another one; asked again, it does."""
+    for _ in range(3):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(3):
+                await context.close()
+                return
+    raise TimeoutError("Chromium does not close a page")
 
 
 def button(page: Page, name: str) -> Locator:
@@ -93,7 +109,7 @@ def button(page: Page, name: str) -> Locator:
 
 
 async def press(page: Page, name: str) -> None:
-    """A button that leads to another page, and wait for that: Chromium may hang when it is closed on its way."""
+    """A button that leads to another page, and wait for that."""
     await button(page, name).scroll_into_view_if_needed()  # what lets a call run must be seen first
     async with page.expect_navigation():
         await button(page, name).click()

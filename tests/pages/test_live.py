@@ -25,6 +25,7 @@ async def test_when_another_surface_wins_the_card_says_who_said_what_and_keeps_w
     ask = await house.desk.post([DATABASE, PARTS])
     page = await house.person("ana", f"/asks/{ask.id}")
     await page.get_by_role("checkbox", name="Surfaces").check()
+    await expect(page.locator("[data-kept]")).to_have_text("Draft kept")
     await page.get_by_label("Your own words").fill(LONG)
 
     await house.desk.settle(ask.id, Answered([Answer(["Postgres"]), None]), by="bo", surface="terminal")
@@ -58,12 +59,13 @@ async def test_when_the_asker_takes_it_back_the_text_stays(house: House) -> None
     ask = await house.desk.post(DATABASE)
     page = await house.person("ana", f"/asks/{ask.id}")
     await page.get_by_label("Your own words").fill("half a tho")
+    await page.get_by_role("radio", name="Postgres").check()  # so that the words would not have counted
 
     await house.desk.withdraw(ask.id, "no longer needed")
 
     await expect(page.locator(".ended")).to_contain_text("withdrawn")
     await expect(page.locator(".settled > .said")).to_have_text("Reason: no longer needed")
-    await expect(page.locator(".typed .said")).to_have_text('Which database should it use?: "half a tho"')
+    await expect(page.locator(".typed .said")).to_have_text('Which database should it use?: Postgres, "half a tho"')
 
 
 async def test_when_the_deadline_passes_the_text_stays(still_house: House, clock: FakeClock) -> None:

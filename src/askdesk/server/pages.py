@@ -27,7 +27,7 @@ from askdesk.server.tokens import Kind, Token
 from askdesk.surfaces import draft
 from askdesk.surfaces.draft import Draft
 from askdesk.surfaces.form import Form
-from askdesk.surfaces.phrases import answer_words, answers_line, subject
+from askdesk.surfaces.phrases import answers_line, subject
 from askdesk.surfaces.texts import known, languages, say, speaking
 from askdesk.surfaces.web import filled, views
 from askdesk.surfaces.web.filled import Fields
@@ -220,15 +220,7 @@ async def _after(place: _Place, ask: Ask) -> dict[str, Any]:
     """Beside how it ended: what was typed and not sent, and what is open still."""
     drafts = await draft.all_kept(place.service.desk.shelf, ask)
     following = next((other.id for other in await place.asks() if other.id != ask.id), None)
-    return {"drafts": [(by, _draft_lines(ask, kept)) for by, kept in drafts], "following": following}
-
-
-def _draft_lines(ask: Ask, kept: Draft) -> list[str]:
-    lines = [text for text in (kept.message, kept.input, *(text for _, text in kept.words)) if text]
-    if kept.given:
-        answers = zip(ask.questions, Form(ask.questions, kept.given).answers, strict=True)
-        lines += [f"{shown(question.text)}: {answer_words(answer)}" for question, answer in answers if answer]
-    return lines
+    return {"drafts": views.typed_of(ask, drafts), "following": following}
 
 
 @_page

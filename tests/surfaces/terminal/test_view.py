@@ -181,6 +181,6 @@ def test_every_row_of_a_wrapped_line_fits(text: Shown, columns: int) -> None:
 
 
 def test_a_long_line_wraps_in_a_moment() -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     wrap(line(Shown("palabra más " * 10_000)), 80)
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 3

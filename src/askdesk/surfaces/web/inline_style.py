@@ -49,7 +49,7 @@ def safe_style(style: str) -> str:
                 kept += [words.strip()] if safe and words.strip() else []
                 words, safe = "", True
             case "blank":
-                words += " "
+                words += "" if words.endswith(" ") else " "
             case "address" | "foreign":
                 safe = False
             case "function":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple, Self
@@ -25,9 +25,10 @@ from askdesk.core.model import (
     Settlement,
     Withdrawn,
 )
-from askdesk.core.text import Shown, cut, shown
+from askdesk.core.text import Shown, cut, is_blank, shown
 from askdesk.surfaces.asker import age, is_gone, project_name
 from askdesk.surfaces.call import call_lines, changed_lines
+from askdesk.surfaces.draft import Draft
 from askdesk.surfaces.form import Form
 from askdesk.surfaces.phrases import answer_words, ended_words, subject, until_words
 from askdesk.surfaces.rule import rule_lines
@@ -257,6 +258,37 @@ def allowed_of(permission: Permission, settlement: Settlement) -> tuple[Markup |
         return None, ()
     changed = html_lines(changed_lines(permission.input, outcome.input)) if outcome.input is not None else None
     return changed, tuple(html_lines(rule_lines(rule)) for rule in outcome.remember)
+
+
+class Typed(NamedTuple):
+    """What somebody typed and did not send."""
+
+    by: str
+    lines: tuple[str, ...]
+
+    def goes_on(self, earlier: Typed) -> bool:
+        """Whether it says all that an earlier one of the same person said, and perhaps more."""
+        begun = (line.removesuffix('"') for line in earlier.lines)
+        return self.by == earlier.by and all(any(line.startswith(begin) for line in self.lines) for begin in begun)
+
+
+def typed_of(ask: Ask, drafts: Iterable[tuple[str, Draft]]) -> list[Typed]:
+    """Of each person, without what they typed on the way to something longer."""
+    fullest: list[Typed] = []
+    for typed in (Typed(by, tuple(_typed_lines(ask, draft))) for by, draft in drafts):
+        if not any(other.goes_on(typed) for other in fullest):
+            fullest = [*(other for other in fullest if not typed.goes_on(other)), typed]
+    return fullest
+
+
+def _typed_lines(ask: Ask, draft: Draft) -> Iterator[str]:
+    """Everything in a draft, also own words that would not have counted and numbers that do not fit."""
+    yield from (text for text in (draft.message, draft.input, *(text for _, text in draft.words)) if text)
+    for question, given in zip(ask.questions, draft.given, strict=False):  # a draft may hold a message alone
+        chosen = [question.options[number].label for number in given.picked]
+        own = given.own or (question.default or "" if given.taken else "")
+        if chosen or not is_blank(own + given.note):
+            yield f"{shown(question.text)}: {answer_words(Answer(chosen, own, given.note))}"
 
 
 class Reviewed(NamedTuple):
