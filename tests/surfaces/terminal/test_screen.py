@@ -525,7 +525,7 @@ async def test_letters_and_keys_reach_the_dialog_under_the_names_it_knows(monkey
     pressed: list[str] = []
     app = app_for(LS)
     async with running(app) as pilot:
-        monkeypatch.setattr(app, "press", pressed.append)
+        monkeypatch.setattr(app, "press", lambda key, _: pressed.append(key))
         await types(pilot, *keys)
 
     assert pressed == list(keys)

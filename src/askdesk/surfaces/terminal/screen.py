@@ -63,6 +63,7 @@ STYLES: dict[Style, RichStyle] = {
 }
 
 
+_ON_TIME = 0.05  # seconds that a key may take to reach us
 _LONGEST_PAINT = 0.5  # seconds
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)
 
@@ -131,7 +132,9 @@ class Paper(Widget, can_focus=True):
         event.stop()
         event.prevent_default()
         typed = event.character or ""  # also a wide blank, or a joiner, which are not printable to Python
-        self._stage.press(event.key if not typed or category(typed[0]) == "Cc" else typed)
+        waited = time.monotonic() - event.time  # on a busy machine for long: it counts when it was typed
+        late = waited if waited > _ON_TIME else 0.0
+        self._stage.press(event.key if not typed or category(typed[0]) == "Cc" else typed, late)
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -262,14 +265,14 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         self._go(self.dialog.resized(Size(event.size.width, event.size.height)))
 
-    def press(self, key: str) -> None:
+    def press(self, key: str, late: float = 0.0) -> None:
         if self._over is not None or self.ended:
             return
         if key == "ctrl+c":
             self._end(Interrupted())
-        elif self._is_guarded():
+        elif self._is_guarded(late):
             self._throw_away()
-        elif self._is_held(key):
+        elif self._is_held(key, late):
             self._go(self.dialog.told(say("sheet.held")))
         elif self._is_too_small:
             if key == "escape":
@@ -303,19 +306,19 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
             if self._over is None and not self.ended:
                 self._go(self.dialog.told(words))
 
-    def _is_guarded(self) -> bool:
-        """Whether a key came before the person could have meant it."""
-        now = self._clock()
+    def _is_guarded(self, late: float = 0.0) -> bool:
+        """Whether a key came before the person could have meant it; `late` is how long it has waited for us."""
+        now = self._clock() - late
         if self._opens_at is None:
             return True
         if now < self._opens_at:
-            self._opens_at = now + self._guard.seconds  # whoever is typing on has not read this yet
+            self._opens_at = max(self._opens_at, now + self._guard.seconds)  # who is typing on has not read this yet
             return True
         return False
 
-    def _is_held(self, key: str) -> bool:
+    def _is_held(self, key: str, late: float = 0.0) -> bool:
         """Whether Enter is held down: it would run through one question after the other."""
-        now, page = self._clock(), self.dialog.page
+        now, page = self._clock() - late, self.dialog.page
         (before, at, old_page), self._pressed_last = self._pressed_last, (key, now, page)
         return key == before == "enter" and now - at < (self._guard.quiet if page == old_page else self._guard.held)
 
