@@ -85,6 +85,12 @@ class OtherProcess:
         self.locked = apsw.Connection(path)
         self.locked.execute("BEGIN IMMEDIATE")
 
+    async def lock_whole(self, path: str) -> None:
+        """Lock it for readers too, as SQLite does while the last of its connections closes."""
+        self.locked = apsw.Connection(path)
+        self.locked.pragma("locking_mode", "exclusive")
+        self.locked.execute("BEGIN EXCLUSIVE")
+
     async def unlock(self) -> None:
         self.locked.execute("ROLLBACK")
         self.locked.close()

@@ -505,6 +505,17 @@ async def test_a_locked_desk_can_be_opened_and_read(path: Path, other: Other) ->
         assert await numbers(store) == [1]
 
 
+async def test_a_desk_that_another_process_is_closing_is_waited_for(path: Path, other: Other) -> None:
+    await made(path, 1)
+    other.do("lock_whole", str(path))
+    opening = asyncio.create_task(SQLiteStore.open(path))
+    assert not (await asyncio.wait([opening], timeout=0.05))[0]
+    other.do("unlock")
+    store = await opening
+    assert await numbers(store) == [1]
+    await store.close()
+
+
 def can_mount() -> bool:
     """Whether a small disk can be had here; a limit on the size of files always can."""
     with tempfile.TemporaryDirectory() as folder, suppress(FileNotFoundError):

@@ -65,9 +65,10 @@ class Place:
         except FileNotFoundError:
             raise StoreGone(f"{self.path}: the file was deleted") from None
 
-    def open(self, identity: Identity) -> apsw.Connection:
+    def open(self, identity: Identity, busy: Callable[[int], bool]) -> apsw.Connection:
         self._check_no_leftover(identity)
         database = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)  # never creates
+        database.set_busy_handler(busy)  # before the first read: whoever closes the file last locks it meanwhile
         database.pragma("synchronous", "full")
         self._check_ours(database)
         check_known(database)
@@ -160,8 +161,7 @@ class Connection:
         identity = self._place.identity()
         if self._database and self.identity == identity:
             return self._database
-        database = self._place.open(identity)
-        database.set_busy_handler(self._wait_a_little)
+        database = self._place.open(identity, self._wait_a_little)
         self.close()  # only now: where the new one cannot be used, the old one may come back
         self._database, self.identity = database, identity
         return database
