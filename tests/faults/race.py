@@ -108,10 +108,11 @@ def opened(terminal: Terminal) -> None:
     terminal.becomes(lambda: time.monotonic() > counts, "the form opens")
 
 
-# When the page first said how the ask ended, by the browser's own clock: asking it from here would take longer.
+# When the page first said how the ask ended, by the browser's own clock: asking it from here would take longer. Kept
+# where it outlives the page, for what was sent too late takes the browser to another one.
 NOTING = """
 new MutationObserver(() => {
-  if (document.querySelector(".ended")) window.endedAt ??= Date.now();
+  if (document.querySelector(".ended")) sessionStorage[location.pathname] ??= Date.now();
 }).observe(document, { childList: true, subtree: true });
 """
 
@@ -120,7 +121,8 @@ async def learned_on_page(page: Page, after: float) -> tuple[str, float]:
     await asyncio.sleep(after)
     await page.evaluate("document.querySelector('button[value=send]')?.click()")  # there no more where it was too late
     words = await page.locator(".ended").inner_text()
-    return named(words), await page.evaluate("window.endedAt") / 1000
+    noted = await page.wait_for_function("sessionStorage[location.pathname]")
+    return named(words), int(await noted.json_value()) / 1000
 
 
 async def learned_on_terminal(terminal: Terminal, number: int) -> tuple[str, float]:

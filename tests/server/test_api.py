@@ -727,7 +727,7 @@ async def test_a_large_body_does_not_keep_the_others_waiting(server: Running, as
         assert (await server.request("GET", "/healthz")).status == 200
         answered += 1
     assert (await posting).status == 422
-    assert answered >= 20  # and not one before and one after
+    assert answered >= 5  # and not one or two before and one after
 
 
 async def test_documents_are_written_read_and_removed_by_version(server: Running, answerer: str) -> None:

@@ -69,6 +69,36 @@ async def test_whoever_is_limited_sees_their_own_behind_any_number_of_others(ser
     assert "Mine?" in page
 
 
+def listed(page: str) -> list[str]:
+    return re.findall(r'<span class="subject">.*<bdi>(.*)</bdi>', page)
+
+
+async def test_of_more_asks_than_fit_those_at_the_wanted_end_are_listed_and_that_is_said(
+    server: Running, ana: Person
+) -> None:
+    asks = [await server.desk.post(Question(f"{number}?", ["a", "b"])) for number in range(501)]
+    oldest, newest = await ana.opens("/"), await ana.opens("/?order=newest")
+    assert listed(oldest) == [f"{number}?" for number in range(500)]
+    assert listed(newest) == [f"{number}?" for number in range(500, 0, -1)]
+    assert "<title>(500+) askdesk</title>" in oldest
+    assert "More are open: the 500 oldest are listed." in oldest
+    assert "More are open: the 500 newest are listed." in newest
+
+    await server.desk.withdraw(asks[0].id)
+    all_of_them = await ana.opens("/")
+    assert "<title>(500) askdesk</title>" in all_of_them
+    assert "More are open" not in all_of_them
+
+
+async def test_the_list_tells_when_the_ask_that_somebody_looks_at_is_settled(server: Running, ana: Person) -> None:
+    asks = [await server.desk.post(Question(f"{number}?", ["a", "b"])) for number in range(501)]
+    path = "/fragments/list?current="
+    assert "data-settled" not in await ana.opens(path + asks[500].id)  # open, though not among those listed
+    await server.desk.withdraw(asks[500].id)
+    assert "data-settled" in await ana.opens(path + asks[500].id)
+    assert "data-settled" not in await ana.opens(path + "0" * 32)
+
+
 async def asked(server: Running, permission: Permission = LIST) -> Ask:
     return await server.desk.post(permission)
 

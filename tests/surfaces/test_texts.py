@@ -135,6 +135,7 @@ FORMED: dict[str, set[str]] = {
     "web.key_": {"move", "open", "choose", "note", "inbox", "settled", "search", "help", "leave"},
     "web.kind_": {"permission", "questions"},
     "web.order_": {"oldest", "newest"},
+    "web.more_open_": {"oldest", "newest"},
     "web.way_": set(WORDED),
 }
 

@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual import events
 from textual.app import App, ComposeResult
+from textual.driver import Driver
 from textual.geometry import Offset
 from textual.geometry import Size as TextualSize
 from textual.strip import Strip
@@ -208,6 +209,14 @@ class DialogApp(App[End], Generic[D], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         yield Paper(self)
+
+    def _build_driver(self, headless: bool, inline: bool, mouse: bool, size: tuple[int, int] | None) -> Driver:
+        if headless or not inline or sys.platform == "win32":
+            return super()._build_driver(headless, inline, mouse, size)
+        from askdesk.surfaces.terminal.keyboard import KeyboardDriver  # there is no such thing on Windows
+
+        self._driver = KeyboardDriver(self, mouse=mouse, size=size)
+        return self._driver
 
     def on_mount(self) -> None:
         self.query_one(Paper).focus()

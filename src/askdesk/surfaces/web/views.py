@@ -89,19 +89,18 @@ class Listed(NamedTuple):
     """The list of open asks beside the page."""
 
     rows: tuple[Row, ...]
-    all: int  # open asks, also those that the filter leaves out
+    total: str  # of open asks, also those that the filter leaves out; "500+" where there are more than are listed
     filter: Filter
     agents: tuple[str, ...]
     projects: tuple[str, ...]
 
 
-def listed(asks: Sequence[Ask], filter: Filter, now: datetime) -> Listed:
-    """Of open asks, oldest first."""
-    taken = [ask for ask in asks if filter.takes(ask.asker)]
-    rows = [row_of(Entry(ask), now) for ask in (reversed(taken) if filter.order == "newest" else taken)]
+def listed(asks: Sequence[Ask], filter: Filter, now: datetime, *, is_cut: bool = False) -> Listed:
+    """Of open asks, in the order that the filter wants; `is_cut` where there are more of them."""
+    rows = [row_of(Entry(ask), now) for ask in asks if filter.takes(ask.asker)]
     agents = sorted({ask.asker.agent for ask in asks} | {filter.agent} - {""})
     projects = sorted({ask.asker.project for ask in asks if ask.asker.project} | {filter.project} - {""})
-    return Listed(tuple(rows), len(asks), filter, tuple(agents), tuple(projects))
+    return Listed(tuple(rows), f"{len(asks)}{'+' * is_cut}", filter, tuple(agents), tuple(projects))
 
 
 def row_of(entry: Entry, now: datetime) -> Row:

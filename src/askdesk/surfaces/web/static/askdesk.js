@@ -98,7 +98,7 @@ async function filter() {
 
 function count(open) {
   all(".count").forEach((place) => { place.textContent = open; });
-  document.title = document.title.replace(/^\(\d+\) /, "").replace(/^/, open > 0 ? `(${open}) ` : "");
+  document.title = document.title.replace(/^\(\d+\+?\) /, "").replace(/^/, open === "0" ? "" : `(${open}) `);
 }
 
 // New asks are said, and noted by the browser where the person wants that and is not looking.
@@ -140,12 +140,10 @@ function offerNotes() {
 async function refreshAsk() {
   const here = ask();
   if (here?.dataset.state !== "open" || isSending) return;  // while it is being sent, the answer to that tells
-  const path = `/fragments/asks/${here.dataset.id}`;
-  if ((await fragment(path)).dataset.state === "open") return;
   if (form()?.dataset.draft && typed() !== blankText) keptText = null;  // the same person, elsewhere, may have removed it
   const status = await keepDraft();
   if (status === 0 || status >= 500) throw new Error("what was typed is not on the desk yet");
-  const fresh = await fragment(path);
+  const fresh = await fragment(`/fragments/asks/${here.dataset.id}`);
   const at = document.activeElement;
   if (isTyping(at)) deafUntil = performance.now() + 1000;
   here.replaceWith(fresh);
@@ -371,8 +369,8 @@ function offerKeys() {
 // Hints: something may have changed, and is read again; several at once are one.
 let source = null, again = null, soon = null, isReading = false, isWanted = false, isLost = false;
 
-function hint() {
-  soon ??= setTimeout(refresh, 40);
+function hint(pause = 0) {
+  soon ??= setTimeout(refresh, pause);
 }
 
 async function refresh() {
@@ -384,20 +382,20 @@ async function refresh() {
     if (isLost) { isLost = false; tell(words.back); keepDraft(); }
   } catch { if (!isOut) lost(); }
   isReading = false;
-  if (isWanted) { isWanted = false; hint(); }
+  if (isWanted) { isWanted = false; hint(40); }
 }
 
 function lost() {
   if (!isLost) tell(words.lost, true);
   isLost = true;
-  setTimeout(hint, 2000);
+  setTimeout(() => hint(), 2000);
 }
 
 function listen() {
   stopListening();
   source = new EventSource("/events");
-  source.addEventListener("reread", hint);
-  source.addEventListener("message", hint);
+  source.addEventListener("reread", () => hint());
+  source.addEventListener("message", () => hint());
   source.addEventListener("error", () => {  // the desk has gone, or something on the way that ends long streams
     source.close();
     again = setTimeout(listen, 1000);
