@@ -34,8 +34,9 @@ from askdesk.surfaces.phrases import answer_words, ended_words, subject, until_w
 from askdesk.surfaces.rule import rule_lines
 from askdesk.surfaces.spans import Line, Span
 from askdesk.surfaces.texts import say
-from askdesk.surfaces.web.markdown import markdown_html, plain_html
+from askdesk.surfaces.web.markdown import markdown_html
 from askdesk.surfaces.web.markup import html_lines
+from askdesk.surfaces.web.plain import plain_html
 
 
 class Size(NamedTuple):
