@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -613,6 +613,14 @@ async def test_an_ask_expires_while_its_agent_waits(desk: Desk, store: OurStore,
         assert await asking == Expired()
     assert await desk.get(ask.id) == Entry(ask, expired(NOON + HOUR))
     assert not store._hints
+
+
+@pytest.mark.parametrize("end_of_time", [timedelta.max, datetime.max.replace(tzinfo=UTC)])
+async def test_no_deadline_is_further_away_than_every_calendar_can_show(
+    desk: Desk, clock: FakeClock, end_of_time: timedelta | datetime
+) -> None:
+    ask = await desk.post(DATABASE, deadline=end_of_time)
+    assert ask.deadline == clock.now() + timedelta(days=36_500)
 
 
 async def test_a_deadline_years_away_is_kept(desk: Desk, clock: FakeClock) -> None:

@@ -96,6 +96,8 @@ class Desk:
         now = self._clock.now()
         if isinstance(deadline, timedelta):
             deadline = now + min(deadline, _LONGEST_DEADLINE)
+        elif deadline is not None and deadline.tzinfo:
+            deadline = min(deadline, now + _LONGEST_DEADLINE)  # no calendar of another time zone ends before it
         ask = Ask(
             id or self._new_id(), self._checked(body), asker or Asker(), now, key, deadline, preview_format, follows
         )

@@ -28,7 +28,7 @@ Values: TypeAlias = tuple[str | int | None, ...] | dict[str, str | int]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# How often another process's changes are looked for: often while a wait is young, then at rest.
+# How often another process's changes are looked for: often while a wait is young or something happens, then at rest.
 _YOUNG_SECONDS, _YOUNG_PAUSE, _OLD_PAUSE = 60.0, 0.025, 0.1
 
 # Two partial indexes hold the numbers, so the latest one is two look-ups. Whoever deletes rows must leave the newest.
@@ -191,6 +191,7 @@ class SQLiteStore:
         if self._file.version() == version:
             return
         self._seen = self._look()
+        self._young_until = asyncio.get_running_loop().time() + _YOUNG_SECONDS
         if self._seen[0][0] != version[0]:  # another file lies there now
             self._hints.tell_all()
             return

@@ -136,13 +136,17 @@ function offerNotes() {
   });
 }
 
-// The ask on the page: when somebody else settles it, the page says so and keeps what was typed.
-async function refreshAsk() {
-  const here = ask();
-  if (here?.dataset.state !== "open" || isSending) return;  // while it is being sent, the answer to that tells
+async function keepAll() {
   if (form()?.dataset.draft && typed() !== blankText) keptText = null;  // the same person, elsewhere, may have removed it
   const status = await keepDraft();
   if (status === 0 || status >= 500) throw new Error("what was typed is not on the desk yet");
+}
+
+// The ask on the page: when somebody else settles it, the page says so and keeps what was typed.
+async function refreshAsk() {
+  const here = ask();
+  if (here?.dataset.state !== "open") return;
+  if (!isSending) await keepAll();  // what is being sent is kept by whoever gets it
   const fresh = await fragment(`/fragments/asks/${here.dataset.id}`);
   const at = document.activeElement;
   if (isTyping(at)) deafUntil = performance.now() + 1000;
