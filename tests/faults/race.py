@@ -93,8 +93,8 @@ async def raced(desk: Desk, url: str, number: int, pages: tuple[Page, ...], term
         await page.check("#q0-0")
         await page.locator("button[value=send]:enabled").wait_for()
     await asyncio.to_thread(opened, terminal)
-    learning = [learned_on_page(page) for page in pages] + [learned_on_terminal(terminal, number)]
-    learned = await asyncio.gather(*learning)
+    terminal.screen.history.top.clear()  # reading all that scrolled away would soon take longer than to learn
+    learned = await asyncio.gather(*map(learned_on_page, pages), learned_on_terminal(terminal))
     settlement = (await desk.get(ask.id)).settlement
     assert settlement is not None
     at = settlement.at.timestamp()
@@ -116,34 +116,36 @@ new MutationObserver(() => {
 """
 
 
-async def a_moment(least: float = 0.0) -> None:
-    """Within which everybody may be the first."""
-    await asyncio.sleep(random.uniform(least, 0.2))  # noqa: S311 - no secret
+def a_moment(least: float = 0.0) -> float:
+    """Seconds within which everybody may be the first."""
+    return random.uniform(least, 0.2)  # noqa: S311 - no secret
 
 
 async def learned_on_page(page: Page) -> tuple[str, float]:
-    await a_moment()
+    await asyncio.sleep(a_moment())
     await page.evaluate("document.querySelector('button[value=send]')?.click()")  # there no more where it was too late
     words = await page.locator(".ended").inner_text()
     noted = await page.wait_for_function("sessionStorage[location.pathname]")
     return named(words), int(await noted.json_value()) / 1000
 
 
-async def learned_on_terminal(terminal: Terminal, number: int) -> tuple[str, float]:
-    await a_moment(0.05)  # a browser takes so much longer to send
-    terminal.press("2")
-    return await asyncio.to_thread(told, terminal, number)
+async def learned_on_terminal(terminal: Terminal) -> tuple[str, float]:
+    learning = asyncio.create_task(asyncio.to_thread(told, terminal, len(ends(terminal))))
+    await asyncio.sleep(a_moment(0.05))  # a browser takes so much longer to send
+    if not learning.done():
+        terminal.press("2")
+    return await learning
 
 
-def told(terminal: Terminal, number: int) -> tuple[str, float]:
+def told(terminal: Terminal, before: int) -> tuple[str, float]:
     """What the form says at its end, and leaves behind: its own answer, or who was first."""
-    terminal.becomes(lambda: len(ends(terminal)) > number, "the form closes")
+    terminal.becomes(lambda: len(ends(terminal)) > before, "the form closes")
     moment, end = time.time(), ends(terminal)[-1]
     return "ana" if "✔" in end else named(end), moment
 
 
 def ends(terminal: Terminal) -> list[str]:
-    """How each form ended, from the first on."""
+    """How each form ended, in order."""
     return [row for row in terminal.history if row.startswith("✔") or "Closed: answered" in row]
 
 
