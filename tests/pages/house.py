@@ -109,8 +109,15 @@ def button(page: Page, name: str) -> Locator:
 
 
 async def press(page: Page, name: str) -> None:
-    """A button that leads to another page, and wait for that."""
+    """A button of an ask, and wait for how it looks then."""
     await button(page, name).scroll_into_view_if_needed()  # what lets a call run must be seen first
+    await page.eval_on_selector("#ask", "ask => ask.dataset.before = ''")
+    await button(page, name).click()
+    await page.wait_for_selector("#ask:not([data-before])")
+
+
+async def follow(page: Page, name: str) -> None:
+    """A button that leads to another page, and wait for that."""
     async with page.expect_navigation():
         await button(page, name).click()
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from playwright.async_api import Page, expect
-from tests.pages.house import DATABASE, NAME, PARTS, SIMPLE, House, press
+from tests.pages.house import DATABASE, NAME, PARTS, SIMPLE, House, follow
 
 from askdesk.core.model import Allowed, Answer, Answered, Ask, Asker, Declined, Denied, Reply
 
@@ -73,7 +73,7 @@ async def test_words_find_what_was_asked_and_said(house: House, words: str, name
     page = await house.person("ana", "/settled")
 
     await page.get_by_label("Search").fill(words)
-    await press(page, "Find")
+    await follow(page, "Find")
 
     assert await found(page, asks) == names
     await expect(page.get_by_label("Search")).to_have_value(words)
@@ -85,19 +85,19 @@ async def test_fields_beside_the_words_narrow_it_down(house: House) -> None:
     page = await house.person("ana", "/settled")
 
     await page.get_by_label("Agent").fill("builder")
-    await press(page, "Find")
+    await follow(page, "Find")
     assert await found(page, asks) == ["withdrawn", "allowed", "answered"]
     await page.get_by_label("Outcome").select_option("allowed")
-    await press(page, "Find")
+    await follow(page, "Find")
     assert await found(page, asks) == ["allowed"]
     await page.get_by_label("Agent").fill("")
     await page.get_by_label("Project").fill("/srv/api")
     await page.get_by_label("Outcome").select_option("declined")
     await page.get_by_label("By").fill("ana")
-    await press(page, "Find")
+    await follow(page, "Find")
 
     assert await found(page, asks) == ["declined"]
-    await press(page, "Español")
+    await follow(page, "Español")
     assert await found(page, asks) == ["declined"]  # the search stays
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
-from tests.pages.house import COUNT, DATABASE, NAME, PARTS, PHONE, SIMPLE, House, press
+from tests.pages.house import COUNT, DATABASE, NAME, PARTS, PHONE, SIMPLE, House, follow
 
 from askdesk.core.model import Answer, Answered, Asker
 
@@ -246,10 +246,10 @@ async def test_the_page_speaks_the_language_that_the_reader_chooses_and_stays_wh
     await still_house.desk.post(SIMPLE)
     page = await still_house.person("ana", "/?order=newest")
 
-    await press(page, "Español")
+    await follow(page, "Español")
 
     await expect(page.locator("html")).to_have_attribute("lang", "es")
     assert page.url == f"{still_house.server.url}/?order=newest"
     assert await listed(page) == ["permiso: Bash: rm -rf build && make agent · ahora"]
-    await press(page, "English")
+    await follow(page, "English")
     await expect(page.locator("html")).to_have_attribute("lang", "en")

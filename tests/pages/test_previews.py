@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Page, expect
 from tests.browser import watch
-from tests.pages.house import PHONE, House, press
+from tests.pages.house import PHONE, House, follow, press
 
 from askdesk.core.model import Answer, Answered, Ask, Option, Question
 from askdesk.surfaces.web.frame import FRAME_POLICY
@@ -108,7 +108,7 @@ async def test_two_previews_are_compared_and_the_way_back_loses_nothing(house: H
     shown = page.locator(".compared figcaption")
     await expect(shown).to_have_text(["Model-generated preview: Sidebar", "Model-generated preview: Top"])
     await page.get_by_label("On the right").select_option("Bottom")
-    await press(page, "Show")
+    await follow(page, "Show")
 
     await expect(shown).to_have_text(["Model-generated preview: Sidebar", "Model-generated preview: Bottom"])
     (_, first), (_, second) = await boxes(page, ".compared .preview")

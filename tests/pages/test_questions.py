@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
-from tests.pages.house import COUNT, DATABASE, NAME, PARTS, PHONE, House, button, press
+from tests.pages.house import COUNT, DATABASE, NAME, PARTS, PHONE, House, button, follow, press
 
 from askdesk.core.model import Answer, Answered, Asker, Declined, Outcome, Question
 from askdesk.surfaces import draft
@@ -244,7 +244,7 @@ async def test_what_was_typed_survives_escape_another_choice_and_a_reload(house:
 
     await expect(words).to_have_value(TYPED)
     await expect(page.get_by_role("radio", name="SQLite")).to_be_checked()
-    await press(page, "Español")
+    await follow(page, "Español")
     await expect(page.get_by_label("Tus propias palabras")).to_have_value(TYPED)
 
 
@@ -331,8 +331,35 @@ async def test_a_double_click_sends_once_and_back_shows_how_it_ended(house: Hous
 
     await expect(page.locator(".ended")).to_contain_text("answered by ana on page")
     assert sent == [f"{house.server.url}/asks/{ask.id}"]
+    await page.goto("/")
     await page.go_back()
     await expect(page.locator(".ended")).to_contain_text("answered by ana on page")
+    assert await outcome(house, ask.id) == Answered([Answer(["Postgres"])])
+
+
+async def test_what_is_sent_changes_the_ask_and_nothing_around_it(house: House) -> None:
+    ask = await house.desk.post(DATABASE)
+    page = await house.person("ana", f"/asks/{ask.id}")
+    await page.evaluate("window.isTheSame = true")
+    await page.get_by_role("radio", name="Postgres").check()
+    await press(page, "Send")
+    await expect(page.locator(".ended")).to_contain_text("answered by ana on page")
+    await expect(page.locator(".count")).to_have_text("0")
+    assert (page.url, await page.evaluate("window.isTheSame")) == (f"{house.server.url}/asks/{ask.id}", True)
+
+
+async def test_what_is_sent_into_the_void_stays_on_the_page_and_can_be_sent_again(house: House) -> None:
+    ask = await house.desk.post(DATABASE)
+    page = await house.person("ana", f"/asks/{ask.id}")
+    await page.get_by_role("radio", name="Postgres").check()
+    await page.route(f"**/asks/{ask.id}", lambda route: route.abort())
+    await button(page, "Send").click()
+    await expect(page.locator("#told")).to_have_text(
+        "Not sent: the desk is out of reach. What you filled in is still here."
+    )
+    await expect(page.get_by_role("radio", name="Postgres")).to_be_checked()
+    await page.unroute(f"**/asks/{ask.id}")
+    await press(page, "Send")
     assert await outcome(house, ask.id) == Answered([Answer(["Postgres"])])
 
 

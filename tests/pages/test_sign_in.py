@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from playwright.async_api import Page, expect
 from tests.browser import Answer, Site
-from tests.pages.house import DATABASE, House, press
+from tests.pages.house import DATABASE, House, follow, press
 from tests.server.running import Running
 
 from askdesk.core.desk import Desk
@@ -127,7 +127,7 @@ async def test_signing_out_ends_the_session_for_whoever_kept_its_cookie(house: H
     page = await house.person()
     cookies = await page.context.cookies()
 
-    await press(page, "Sign out")
+    await follow(page, "Sign out")
 
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert await page.context.cookies() == []
@@ -205,7 +205,7 @@ async def test_a_link_in_another_site_signs_in_once_the_person_says_so(house: Ho
         await page.get_by_text("look").click()
         await expect(page.get_by_text("This link signs this browser in, once.")).to_be_visible()
         assert await page.context.cookies() == []
-        await press(page, "Sign in")
+        await follow(page, "Sign in")
 
         await expect(page.locator(".who")).to_have_text("ana")
         assert page.url == f"{house.server.url}/"

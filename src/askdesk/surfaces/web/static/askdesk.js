@@ -21,8 +21,10 @@ async function fragment(path) {
   const response = await fetch(path);
   if (response.status === 401) signedOut();
   if (!response.ok) throw new Error(`${response.status}`);
-  return new DOMParser().parseFromString(await response.text(), "text/html").body.firstElementChild;
+  return (await parsed(response)).body.firstElementChild;
 }
+
+const parsed = async (response) => new DOMParser().parseFromString(await response.text(), "text/html");
 
 // Whoever has typed something stays where they are: it would be gone with the page.
 let isOut = false;
@@ -148,12 +150,19 @@ async function refreshAsk() {
   if (here?.dataset.state !== "open") return;
   if (!isSending) await keepAll();  // what is being sent is kept by whoever gets it
   const fresh = await fragment(`/fragments/asks/${here.dataset.id}`);
-  const at = document.activeElement;
+  if (here.isConnected) put(fresh);
+}
+
+function put(fresh) {
+  const at = document.activeElement, ended = find(".ended", fresh);
   if (isTyping(at)) deafUntil = performance.now() + 1000;
-  here.replaceWith(fresh);
+  ask().replaceWith(fresh);
+  watchForm();
+  guard();
+  stepper();
   if (!at.isConnected) find("#main").focus({ preventScroll: true });
   if (fresh.getBoundingClientRect().top < 0) fresh.scrollIntoView();
-  tell(find(".ended", fresh).textContent);
+  if (ended) tell(ended.textContent);
 }
 
 // Drafts are kept on the desk, a moment after the last key, one after the other.
@@ -174,9 +183,9 @@ const keepDraft = () => (writing = writing.then(() => write()));
 async function write(isLeaving = false) {
   clearTimeout(keeping);
   if (isKept()) return 204;
-  const now = typed(), body = fieldsOf(form()).toString(), headers = { "Content-Type": "application/x-www-form-urlencoded" };
-  const keepalive = isLeaving && body.length < 60000;  // browsers refuse more
-  const status = await fetch(form().dataset.draft, { method: "POST", body, headers, keepalive }).then((answer) => answer.status, () => 0);
+  const now = typed(), body = fieldsOf(form());
+  const keepalive = isLeaving && `${body}`.length < 60000;  // browsers refuse more
+  const status = await fetch(form().dataset.draft, { method: "POST", body, keepalive }).then((answer) => answer.status, () => 0);
   if (status === 204) keptText = now;
   if (status === 0 || status >= 500) keeping = setTimeout(keepDraft, 3000);
   if (status === 401) signedOut();
@@ -217,15 +226,31 @@ document.addEventListener("submit", async (event) => {
   if (isSending) return;
   isSending = true;
   const status = await keepDraft();
+  if (status === 0 || status >= 500) tell(words.unsent, true);
+  else if (status !== 401 && !submitter?.disabled && !(await settledHere(target, submitter))) leaveWith(target, submitter);
+  isSending = false;
+});
+
+// The desk's answer is a whole page: of it, the ask takes its place here, and everything around it stays.
+async function settledHere(filled, submitter) {
+  if (filled !== form()) return !filled.isConnected;  // another form of the page; or somebody else was first meanwhile
+  const body = fieldsOf(filled);
+  body.append(submitter.name, submitter.value);
+  const path = submitter.getAttribute("formaction") ?? filled.getAttribute("action");
+  const answer = await fetch(path, { method: "POST", body }).catch(() => null);
+  if (!answer) { tell(words.unsent, true); return true; }
+  const fresh = find("#ask", await parsed(answer));
+  if (fresh) { put(fresh); hint(); }
+  return fresh !== null;
+}
+
+function leaveWith(filled, submitter) {
   setTimeout(() => {  // once this event is over: until then browsers ignore a further one
-    const isUnreachable = status === 0 || status >= 500;
-    goes = !isUnreachable && status !== 401 && !submitter?.disabled;
-    if (goes) target.requestSubmit(submitter);
-    if (isUnreachable) tell(words.lost, true);
-    setTimeout(() => { isSending = false; }, goes ? 5000 : 0);
+    goes = true;
+    filled.requestSubmit(submitter);
     goes = false;
   });
-});
+}
 
 // Nothing is sent in the first half second, so that what was meant for the page before falls on nothing. What lets a
 // call run also has to be seen for as long, in a window that has the focus.
