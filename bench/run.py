@@ -14,12 +14,12 @@ from typing import TypeVar
 from bench import desks, paint, server, start
 from bench.measure import FIGURES, HEADING, Figure, Ratio
 
-_M = TypeVar("_M", Ratio, Figure)
+_M = TypeVar("_M", Ratio, Figure, list[Figure])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser("scripts/bench", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="fewer rounds: rougher figures, in under a minute")
+    parser.add_argument("--short", action="store_true", help="fewer rounds: rougher figures, in two minutes")
     share = 5 if parser.parse_args().short else 1
     ratios = [
         _told("start", start.measure(100 // share)),
@@ -32,8 +32,7 @@ def main() -> None:
     ]
     figures = [
         _told("streams", server.stream_memory()),
-        _told("waiting streams", server.idle_cost("streams", 30 / share)),
-        _told("waiting requests", server.idle_cost("requests", 30 / share)),
+        *_told("waiting", server.idle_costs(30 / share)),
     ]
     print(HEADING, *(ratio.row() for ratio in ratios), sep="\n")
     print("", FIGURES, *(figure.row() for figure in figures), sep="\n")

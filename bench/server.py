@@ -183,18 +183,27 @@ def stream_memory(count: int = 2000) -> Figure:
         return Figure(f"memory of a live stream, one of {count}", (server.memory() - before) / count / 1000, "kB", 16)
 
 
-def idle_cost(kind: str, seconds: float, count: int = 1000) -> Figure:
-    """How much of a processor those take who wait, while nothing happens."""
+def idle_costs(seconds: float, count: int = 1000, *, rest: float = 61) -> list[Figure]:
+    """How much of a processor those take who wait, on a desk where nothing has happened for a minute."""
     with tempfile.TemporaryDirectory() as folder, running("ours", folder) as server, ExitStack() as stack:
         with server.connected() as connection:
             connection.sendall(server.request("POST", "/v1/asks", server.asker, _ASK))
             ask_id = _answer(connection).partition(b'"id":"')[2][:32].decode()
-        _wait(stack, server, "/v1/events" if kind == "streams" else f"/v1/asks/{ask_id}?wait=60", count)
+        _wait(stack, server, "/v1/events", 1)
+        time.sleep(rest)
+        return [
+            _idle_cost(server, f"{count} {kind}", path, seconds, count)
+            for kind, path in {"streams": "/v1/events", "requests": f"/v1/asks/{ask_id}?wait=60"}.items()
+        ]
+
+
+def _idle_cost(server: Running, what: str, path: str, seconds: float, count: int) -> Figure:
+    with ExitStack() as stack:
+        _wait(stack, server, path, count)
         time.sleep(1)  # until what they begin with has gone by
         before = server.seconds()
         time.sleep(seconds)
-        share = (server.seconds() - before) / seconds * 100
-    return Figure(f"processor while {count} {kind} wait", share, "%", 1)
+        return Figure(f"processor while {what} wait", (server.seconds() - before) / seconds * 100, "%", 1)
 
 
 def _wait(stack: ExitStack, server: Running, path: str, count: int) -> None:

@@ -25,5 +25,5 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
 
 
 def test_every_figure_is_measured() -> None:
-    figures = [server.stream_memory(50), server.idle_cost("streams", 0.1, 5), server.idle_cost("requests", 0.1, 5)]
+    figures = [server.stream_memory(50), *server.idle_costs(0.1, 5, rest=0)]
     assert all(figure.row().count("|") == 5 for figure in figures)

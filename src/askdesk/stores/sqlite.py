@@ -28,7 +28,7 @@ Values: TypeAlias = tuple[str | int | None, ...] | dict[str, str | int]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-# How often another process's changes are looked for: often while a wait is young or something happens, then at rest.
+# How often another process's changes are looked for: often within a minute of the last one, then at rest.
 _YOUNG_SECONDS, _YOUNG_PAUSE, _OLD_PAUSE = 60.0, 0.025, 0.1
 
 # Two partial indexes hold the numbers, so the latest one is two look-ups. Whoever deletes rows must leave the newest.
@@ -168,8 +168,8 @@ class SQLiteStore:
 
     def hints(self, heard: Heard, ask_id: str | None = None) -> Stop:
         loop = asyncio.get_running_loop()
-        self._young_until = loop.time() + _YOUNG_SECONDS
         if self._looking is None or self._looking.done():
+            self._young_until = loop.time() + _YOUNG_SECONDS
             self._seen = self._look()
             self._looking = loop.create_task(self._look_for_changes())
         return self._hints.listen(heard, ask_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import webbrowser
 
 from msgspec import Struct
 
@@ -25,6 +24,8 @@ async def visited(shelf: Shelf, wish: Visit) -> Shown:
     url = await serving.url(shelf)
     if url is None or not url.startswith(("http://", "https://")):
         return say("sheet.no_page")
+    import webbrowser  # here, as few ask for it
+
     address = f"{url}/asks/{wish.ask_id}#q{wish.question}"
     opened = await asyncio.to_thread(webbrowser.open, address)
     return say("sheet.visited" if opened else "sheet.visit", url=shown(address))
