@@ -62,15 +62,15 @@ class Place(NamedTuple):
         return Filter(order, query.get("agent", ""), query.get("project", ""))
 
     async def listed(self) -> Listed:
-        """The open asks that fit on a page, from that end where the reader wants to begin."""
+        """The open asks that fit on a page, from the end at which the reader wants to begin."""
         asks: list[Ask] = []
         after: str | None = None
         newest = self.filter.order == "newest"
         while len(asks) < _MOST_LISTED:  # a page may end early: where its asks are large, or mostly for others
             limit = _MOST_LISTED - len(asks)
-            page = await known_page(self.service, self.token, "open", after=after, newest=newest, limit=limit)
-            asks += (entry.ask for entry in page.entries)
-            if (after := page.after) is None:
+            some = await known_page(self.service, self.token, "open", after=after, newest=newest, limit=limit)
+            asks += (entry.ask for entry in some.entries)
+            if (after := some.after) is None:
                 break
         return views.listed(asks, self.filter, self.service.desk.now(), is_cut=after is not None)
 
