@@ -17,6 +17,7 @@ from askdesk.testing.clock import FakeClock
 pytestmark = pytest.mark.anyio
 
 LOST = "The desk is out of reach; trying again."
+UNSENT = "Not sent: the desk is out of reach. What you filled in is still here."
 BACK = "Back in touch with the desk."
 LONG = "áé" * 30_000  # more than a page may send while it goes away
 
@@ -104,7 +105,7 @@ async def test_the_desk_goes_and_comes_back_and_nothing_is_lost(browser: Browser
     await expect(page.locator("[data-kept]")).to_have_text("The draft could not be kept")
 
     await button(page, "Send").click()  # nobody is there: the page stays
-    await expect(page.get_by_role("status")).to_have_text(LOST)
+    await expect(page.get_by_role("status")).to_have_text(UNSENT)
     await expect(page.get_by_label("Your own words")).to_have_value("typed while it was gone")
     async with house_of(desk, browser, port=port) as house:
         await expect(page.get_by_role("status")).to_have_text(BACK)
