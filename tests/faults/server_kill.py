@@ -163,7 +163,7 @@ class House:
             asker = await self.token(desk, "asker", "agents")
             agents = [asyncio.ensure_future(self.agent(f"agent{n}", asker, asks)) for n in range(AGENTS)]
             await self.killer(cycles)
-            _, stuck = await asyncio.wait(agents, timeout=_STUCK_SECONDS)
+            stuck = await self._left(agents)
             for task in (*people, *stuck):
                 task.cancel()
             await asyncio.gather(*people, *agents, return_exceptions=True)
@@ -172,6 +172,14 @@ class House:
         self.server.kill(signal.SIGTERM)
         await store.close()
         return books
+
+    async def _left(self, agents: list[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+        """Those who still wait when for long nobody was told anything."""
+        left, told = set(agents), -1
+        while left and len(self.told) > told:
+            told = len(self.told)
+            _, left = await asyncio.wait(left, timeout=_STUCK_SECONDS)
+        return left
 
     async def _compared(self, desk: Desk, asked: int, stuck: int) -> Books:
         kept = {entry.ask.key: entry async for entry in desk.each("settled")}
