@@ -237,9 +237,9 @@ async function settledHere(filled, submitter) {
   const body = fieldsOf(filled);
   body.append(submitter.name, submitter.value);
   const path = submitter.getAttribute("formaction") ?? filled.getAttribute("action");
-  const answer = await fetch(path, { method: "POST", body }).catch(() => null);
+  const answer = await fetch(path, { method: "POST", body }).then(parsed).catch(() => null);
   if (!answer) { tell(words.unsent, true); return true; }
-  const fresh = find("#ask", await parsed(answer));
+  const fresh = find("#ask", answer);
   if (fresh) { put(fresh); hint(); }
   return fresh !== null;
 }
