@@ -3,10 +3,54 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
-from askdesk.core.model import Allowed, Answered, Declined, Denied, Expired, Outcome, Permission, Withdrawn
+from askdesk.core.limits import OPEN, Limits
+from askdesk.core.model import (
+    Allowed,
+    Answered,
+    Declined,
+    Denied,
+    Expired,
+    Outcome,
+    Permission,
+    Questions,
+    Withdrawn,
+)
+from askdesk.wire import tool
 from askdesk.wire.words import quote
+
+
+def body(
+    name: str,
+    given: Mapping[str, Any],
+    *,
+    folder: str = "",
+    description: str = "",
+    suggestions: Iterable[Mapping[str, Any]] = (),
+    limits: Limits = OPEN,
+) -> Questions | Permission:
+    """What to ask people when an agent wants to call a tool: its questions where it asks, else whether it may."""
+    if name == tool.NAME:
+        return tool.parse(given, limits)
+    return Permission(name, given, folder, description, suggestions)
+
+
+def decision(body: Questions | Permission, outcome: Outcome) -> dict[str, Any]:
+    """The verdict on a call, for hosts that put questions through the same door as permissions.
+
+    Answers are an allow that carries them; a host that runs AskUserQuestion without any would tell its model that the
+    person had nothing to say.
+    """
+    if isinstance(body, Permission):
+        return result(body, outcome)
+    if isinstance(outcome, Answered):
+        return {"behavior": "allow", "updatedInput": tool.result(body, outcome)}
+    denied: dict[str, Any] = {"behavior": "deny", "message": tool.text(body, outcome)}
+    if isinstance(outcome, Declined) and outcome.stop:
+        denied["interrupt"] = True
+    return denied
 
 
 def result(permission: Permission, outcome: Outcome) -> dict[str, Any]:
