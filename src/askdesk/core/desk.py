@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import TypeAlias
 
 import msgspec
 
+from askdesk.core import work
 from askdesk.core.clock import Clock, SystemClock
 from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, KeyReused
 from askdesk.core.limits import OPEN, Limits
@@ -28,6 +29,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.core.store import EXPIRY, WITHDRAWAL, Page, Shelf, State, Store
+from askdesk.core.work import Instruction
 
 _encoder = msgspec.json.Encoder()
 
@@ -243,6 +245,33 @@ class Desk:
         if standing.submission != settlement.submission:
             raise AlreadySettled(ask_id, standing)
         return standing
+
+    async def tell(
+        self,
+        asker: Asker,
+        text: str = "",
+        *,
+        stop: bool = False,
+        by: str = "",
+        surface: str = "",
+        submission: str | None = None,
+    ) -> Instruction:
+        """Tell an agent something unasked, or to stop. It is kept, and delivered once, also to one that comes back."""
+        instruction = Instruction(
+            id=submission or self._new_id(), text=text, stop=stop, by=by, surface=surface, at=self._clock.now()
+        )
+        if (size := len(_encoder.encode(instruction))) > self._limits.size:
+            raise InvalidReply(f"must not be longer than {self._limits.size} bytes, is {size}")
+        await work.tell(self.shelf, work.address(asker), instruction)
+        return instruction
+
+    def at_work(self, asker: Asker) -> AbstractAsyncContextManager[work.Work]:
+        """Let people see that this agent works, and tell it something, for as long as the block runs."""
+        return work.at(self.shelf, asker, self._clock)
+
+    async def working(self) -> tuple[work.Working, ...]:
+        """The agents that can be told something now."""
+        return await work.working(self.shelf, self._clock.now())
 
     async def get(self, ask_id: str) -> Entry:
         """One ask with its settlement; a deadline that has come is seen here."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import socket
 from datetime import timedelta
 
+from askdesk.core import process
 from askdesk.core.model import Asker
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
@@ -21,15 +21,7 @@ def age(span: timedelta) -> str:
 
 def is_gone(asker: Asker) -> bool:
     """Whether the process that asked has ended; only its own machine can tell."""
-    if asker.process is None or asker.host != socket.gethostname():
-        return False
-    try:
-        os.kill(asker.process, 0)
-    except (ProcessLookupError, OverflowError):  # or a number that no process has
-        return True
-    except OSError:  # it lives, as somebody else's
-        return False
-    return False
+    return asker.process is not None and process.is_gone(asker.host, asker.process)
 
 
 def project_name(asker: Asker) -> str:

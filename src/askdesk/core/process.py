@@ -1,0 +1,24 @@
+"""Which process this is, and whether another one still runs: all that the desk asks of the machine itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+
+def here() -> tuple[str, int]:
+    """The name of this machine and the number of this process."""
+    return socket.gethostname(), os.getpid()
+
+
+def is_gone(host: str, process: int) -> bool:
+    """Whether a process has ended; only its own machine can tell."""
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):  # or a number that no process has
+        return True
+    except OSError:  # it lives, as somebody else's
+        return False
+    return False

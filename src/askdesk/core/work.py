@@ -1,0 +1,236 @@
+"""Agents at work, and what people tell them unasked. Documents on the shelf, so both outlive every process.
+
+    working/ADDRESS             an agent works, and can be told something
+    instruction/ADDRESS/ID      what a person told it
+    heard/ADDRESS/ID            it has this instruction, so nobody delivers it again
+
+An address is an agent's session, not its process: what is told while it is away waits until it comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from askdesk.core.checks import text_problems
+from askdesk.core.clock import Clock
+from askdesk.core.errors import AskdeskError, InvalidReply, Problem, StoreError, VersionConflict
+from askdesk.core.model import Asker
+from askdesk.core.process import here, is_gone
+from askdesk.core.store import Document, Shelf
+from askdesk.core.text import is_blank
+
+WORKING, INSTRUCTION, HEARD = "working/", "instruction/", "heard/"
+
+_T = TypeVar("_T", bound="Struct")
+_LOOK_SECONDS = 0.5  # a person who tells an agent something does not mind half a second
+_SIGN_OF_LIFE = timedelta(minutes=1)
+_SILENT = timedelta(minutes=3)  # without a sign of life for so long, it is gone
+_KEPT = timedelta(days=1)  # what was heard is shown for so long
+
+
+class Working(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """An agent that can be told something now."""
+
+    v: int = 1
+    asker: Asker
+    since: Annotated[datetime, Meta(tz=True)]
+    seen: Annotated[datetime, Meta(tz=True)]
+
+    @property
+    def address(self) -> str:
+        return address(self.asker)
+
+
+class Instruction(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a person tells an agent unasked: words, or to stop what it is doing, or both."""
+
+    v: int = 1
+    id: str
+    text: str = ""
+    stop: bool = False
+    by: str = ""
+    surface: str = ""
+    at: Annotated[datetime, Meta(tz=True)]
+
+    def __post_init__(self) -> None:
+        problems = [p for name in ("text", "by", "surface") for p in text_problems(name, getattr(self, name))]
+        if not self.stop and is_blank(self.text):
+            problems.append(Problem("text", "must not be blank: there is nothing to tell"))
+        if not (self.id.isascii() and self.id.isalnum()):
+            problems.append(Problem("id", "must be letters and digits"))
+        if problems:
+            raise InvalidReply(problems)
+
+
+class Heard(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Who took an instruction, and whether it has reached the agent."""
+
+    v: int = 1
+    at: Annotated[datetime, Meta(tz=True)]
+    host: str
+    process: int
+    delivered: bool = False
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """An instruction, and since when the agent has it; None while it waits."""
+
+    instruction: Instruction
+    heard: datetime | None
+
+
+def address(asker: Asker) -> str:
+    """Where an agent is told something: the same for all processes of one session."""
+    parts = json.dumps([asker.project, asker.agent, asker.session], ensure_ascii=False)
+    return sha256(parts.encode()).hexdigest()[:32]
+
+
+async def tell(shelf: Shelf, to: str, instruction: Instruction) -> None:
+    """Keep an instruction for the agent at an address. The same id again is the same instruction."""
+    with suppress(VersionConflict):
+        await shelf.put(f"{INSTRUCTION}{to}/{instruction.id}", _written(instruction), expect=0)
+
+
+async def working(shelf: Shelf, now: datetime) -> tuple[Working, ...]:
+    """The agents at work, those that began first first."""
+    found = [_read(document, Working) for document in await shelf.list(WORKING)]
+    return tuple(sorted((w for w in found if w and not _is_over(w, now)), key=lambda w: w.since))
+
+
+async def at_work(shelf: Shelf, to: str, now: datetime) -> Working | None:
+    """The agent at an address; None where none works there now."""
+    document = await shelf.get(WORKING + to)
+    found = _read(document, Working) if document else None
+    return found if found and not _is_over(found, now) else None
+
+
+async def told(shelf: Shelf, to: str) -> tuple[Told, ...]:
+    """What was told to an agent lately, in order."""
+    heard = {_id(document): _read(document, Heard) for document in await shelf.list(f"{HEARD}{to}/")}
+    found = []
+    for document in await shelf.list(f"{INSTRUCTION}{to}/"):
+        if instruction := _read(document, Instruction):
+            by = heard.get(instruction.id)
+            found.append(Told(instruction=instruction, heard=by.at if by and by.delivered else None))
+    return tuple(sorted(found, key=lambda told: told.instruction.at))
+
+
+class Work:
+    """One agent's ear: what it was told, each instruction once."""
+
+    def __init__(self, shelf: Shelf, asker: Asker, clock: Clock) -> None:
+        self._shelf, self._clock = shelf, clock
+        self._working = Working(asker=asker, since=clock.now(), seen=clock.now())
+        self.address = address(asker)
+
+    def __aiter__(self) -> AsyncIterator[Instruction]:
+        return self._instructions()
+
+    async def _instructions(self) -> AsyncIterator[Instruction]:
+        """As they come, until cancelled. A shelf that is out of reach for a while is looked at again."""
+        while True:
+            with suppress(StoreError):
+                while instruction := await self.take():
+                    yield instruction
+                await self._show_life()
+            await self._nap()
+
+    async def take(self) -> Instruction | None:
+        """The next instruction that waits, from now on ours to deliver; None where none does."""
+        documents = await self._shelf.list(f"{INSTRUCTION}{self.address}/")
+        found = [instruction for document in documents if (instruction := _read(document, Instruction))]
+        for instruction in sorted(found, key=lambda instruction: instruction.at):
+            if await self._take(instruction):
+                return instruction
+        return None
+
+    async def _take(self, instruction: Instruction) -> bool:
+        """Whether it is ours to deliver: nobody has it, or who had it died before it was delivered."""
+        name = f"{HEARD}{self.address}/{instruction.id}"
+        standing = await self._shelf.get(name)
+        heard = _read(standing, Heard) if standing else None
+        if standing and (heard is None or heard.delivered or not is_gone(heard.host, heard.process)):
+            return False
+        try:
+            await self._shelf.put(name, _written(self._mark()), expect=standing.version if standing else 0)
+        except VersionConflict:
+            return False
+        return True
+
+    async def delivered(self, instruction: Instruction) -> None:
+        """It has reached the agent: say so to those who told it."""
+        await self._shelf.put(f"{HEARD}{self.address}/{instruction.id}", _written(self._mark(delivered=True)))
+
+    def _mark(self, *, delivered: bool = False) -> Heard:
+        host, process = here()
+        return Heard(at=self._clock.now(), host=host, process=process, delivered=delivered)
+
+    async def _show_life(self) -> None:
+        if self._clock.now() - self._working.seen >= _SIGN_OF_LIFE:
+            await self.begin()
+
+    async def begin(self) -> None:
+        self._working = replace(self._working, seen=self._clock.now())
+        await self._shelf.put(WORKING + self.address, _written(self._working))
+
+    async def forget_old(self) -> None:
+        """Put away what was heard long ago."""
+        for document in await self._shelf.list(f"{HEARD}{self.address}/"):
+            heard = _read(document, Heard)
+            if heard and heard.delivered and self._clock.now() - heard.at > _KEPT:
+                await self._shelf.put(document.name, None)
+                await self._shelf.put(f"{INSTRUCTION}{self.address}/{_id(document)}", None)
+
+    async def end(self) -> None:
+        with suppress(AskdeskError):  # the note says when it was last alive; without one it is soon over
+            await self._shelf.put(WORKING + self.address, None)
+
+    async def _nap(self) -> None:
+        woken = asyncio.Event()
+        stop = self._clock.later(_LOOK_SECONDS, woken.set)
+        try:
+            await woken.wait()
+        finally:
+            stop()
+
+
+@asynccontextmanager
+async def at(shelf: Shelf, asker: Asker, clock: Clock) -> AsyncIterator[Work]:
+    """Let people see that an agent works, and tell it something, for as long as the block runs."""
+    work = Work(shelf, asker, clock)
+    await work.begin()
+    try:
+        await work.forget_old()
+        yield work
+    finally:
+        await asyncio.shield(work.end())
+
+
+def _is_over(working: Working, now: datetime) -> bool:
+    asker = working.asker
+    return now - working.seen > _SILENT or (asker.process is not None and is_gone(asker.host, asker.process))
+
+
+def _id(document: Document) -> str:
+    return document.name.rpartition("/")[2]
+
+
+def _written(value: Struct) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _read(document: Document | None, kind: type[_T]) -> _T | None:
+    try:
+        return msgspec.json.decode(document.value, type=kind) if document else None
+    except (msgspec.MsgspecError, AskdeskError):  # of a newer version
+        return None
