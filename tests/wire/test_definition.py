@@ -15,7 +15,7 @@ from askdesk.core.checks import likeness
 from askdesk.core.limits import CLAUDE, OPEN, SPRING, Limits
 from askdesk.core.model import PreviewFormat
 from askdesk.core.text import is_blank
-from askdesk.wire.definition import NAME, definition, schema
+from askdesk.wire.definition import NAME, definition, for_chat, for_responses, schema
 from askdesk.wire.parse import parse
 
 LIMITS = [CLAUDE, SPRING, OPEN]
@@ -365,3 +365,26 @@ def test_the_parser_takes_whatever_the_schema_takes_but_blank_and_repeated_text(
         assert len(parse({"questions": questions}, limits).items) == len(questions)
 
     taken()
+
+
+@every_limits
+def test_each_api_gets_the_same_tool_in_its_own_format(limits: Limits) -> None:
+    anthropic = definition(limits)
+    function = {
+        "name": NAME,
+        "description": anthropic["description"],
+        "parameters": anthropic["input_schema"],
+        "strict": False,
+    }
+    assert for_chat(anthropic) == {"type": "function", "function": function}
+    assert for_responses(anthropic) == {"type": "function", **function}
+
+
+def test_a_tool_of_the_application_may_go_without_a_description() -> None:
+    assert for_responses({"name": "now", "input_schema": {"type": "object"}}) == {
+        "type": "function",
+        "name": "now",
+        "description": "",
+        "parameters": {"type": "object"},
+        "strict": False,
+    }

@@ -1,40 +1,70 @@
-"""AskUserQuestion as a plain callable, for any loop or framework that takes a name, a description and a schema.
+"""AskUserQuestion as a plain callable, and a gate for every other tool: for loops and frameworks of any kind.
 
-Two of them: `DeskTool` asks on a desk; `AskUserQuestionTool` asks through a function of the application's own. Both
-give the model a text and never raise into a framework, but for InvalidReply, which is the person's to hear.
+`DeskTool` asks on a desk; `AskUserQuestionTool` asks through a function of the application's own; `Dispatcher` takes
+every tool call of a loop that somebody wrote by hand. All give the model a text and never raise into a framework, but
+for InvalidReply, which is the person's to hear.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from contextvars import copy_context
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from functools import partial
-from inspect import isawaitable, iscoroutinefunction
-from typing import Any, TypeAlias, TypeVar
+from inspect import Signature, signature
+from typing import Any, TypeAlias
 
+from msgspec import Struct
+
+from askdesk.adapters.threads import blocking, called
+from askdesk.core import strict
 from askdesk.core.desk import Desk
-from askdesk.core.errors import InvalidAsk, InvalidReply, quoted
+from askdesk.core.errors import InvalidAsk, InvalidReply, Problem, quoted
 from askdesk.core.limits import OPEN, SPRING, Limits
-from askdesk.core.model import Asker, Expired, Outcome, PreviewFormat, Question, Questions
-from askdesk.wire import tool
+from askdesk.core.model import (
+    Allowed,
+    Answered,
+    Asker,
+    Declined,
+    Denied,
+    Expired,
+    Outcome,
+    Permission,
+    PreviewFormat,
+    Question,
+    Questions,
+)
+from askdesk.wire import permission, tool
+from askdesk.wire.words import quote
 
 log = logging.getLogger("askdesk")
 
-_T = TypeVar("_T")
 Arguments: TypeAlias = str | bytes | Mapping[str, Any]
 Answers: TypeAlias = Mapping[str, Any]
 Handler: TypeAlias = Callable[[tuple[Question, ...]], Answers | Awaitable[Answers]]
+Verdict: TypeAlias = Allowed | Denied | None
+Before: TypeAlias = Callable[[Permission], Verdict | Awaitable[Verdict]]
 
 _INVALID = "NOT ASKED: the call breaks these rules; mend it and call again, or go on without asking.\n{}"
 _SILENT = "NOT ANSWERED: the questions were put, and nothing came back. This is not an answer and not consent."
 _UNAVAILABLE = "NOT ANSWERED: the questions could not be put to anybody. This is not an answer and not consent."
+
+_UNKNOWN = "NOT RUN: there is no tool {}; the tools are {}."
+_UNFIT = "NOT RUN: the call breaks these rules; mend it and call again, or go on without it.\n{}"
+_UNDECIDED = "NOT RUN: nobody could decide whether this call is allowed. This is not consent: do not work around it."
+_CHANGED_UNFIT = "NOT RUN: the input was changed to one that the tool does not take.\n{}"
+_BROKE = "FAILED: the call was allowed and broke off with {}. What it had done until then stays done."
+_UNTOLD = "RAN: the call was allowed and ran to its end, but what it returned cannot be told as JSON."
+
+
+class Result(Struct, frozen=True):
+    """What a call came to: the text for the model, and what the loop should know beside it."""
+
+    text: str
+    is_error: bool = False  # nobody answered, or the tool did not run to its end
+    stop: bool = False  # the person ends the run
+    redirect: str = ""  # the person's new instruction, which a loop may also give to the model as theirs
 
 
 class _NobodySaid(Exception):
@@ -54,35 +84,67 @@ class _Tool(ABC):
 
     def __call__(self, arguments: Arguments, *, key: str | None = None) -> str:
         """Ask and block until there is a text for the model."""
-        return _blocking(self.asked(arguments, key=key))
+        return blocking(self.asked(arguments, key=key))
 
     async def asked(self, arguments: Arguments, *, key: str | None = None) -> str:
         """Ask, and return the text for the model. A key, such as the call's id, makes it the same ask next time."""
+        return (await self.result(arguments, key=key)).text
+
+    async def result(self, arguments: Arguments, *, key: str | None = None) -> Result:
+        """The same, with what a loop should know beside the text."""
         try:
             questions = tool.parse(arguments, self._limits)
         except InvalidAsk as error:
-            return _INVALID.format(error)
+            return Result(_INVALID.format(error), is_error=True)
         for warning in questions.warnings:
             log.warning("%s", warning)
         try:
-            return tool.text(questions, await self._outcome(questions, key))
+            outcome = await self._outcome(questions, key)
         except InvalidReply:
             raise
         except InvalidAsk as error:
-            return _INVALID.format(error)
+            return Result(_INVALID.format(error), is_error=True)
         except _NobodySaid:
-            return _SILENT
+            return Result(_SILENT, is_error=True)
         except asyncio.CancelledError:
-            if (task := asyncio.current_task()) and task.cancelling():
+            if _is_cancelled():
                 raise
-            return _UNAVAILABLE  # not this call was cancelled, but what it waited for
+            return Result(_UNAVAILABLE, is_error=True)  # not this call was cancelled, but what it waited for
         except Exception as error:  # a framework would show it to the model, hang, or run on without an answer
             log.error("the questions could not be asked: %s", type(error).__name__, exc_info=error)
-            return _UNAVAILABLE
+            return Result(_UNAVAILABLE, is_error=True)
+        stop = isinstance(outcome, Declined) and outcome.stop
+        return Result(tool.text(questions, outcome), not isinstance(outcome, Answered), stop)
 
     @abstractmethod
     async def _outcome(self, questions: Questions, key: str | None) -> Outcome:
         """How the questions ended."""
+
+
+class _Door:
+    """A desk, from whichever thread and event loop somebody comes."""
+
+    def __init__(self, desk: Desk, asker: Asker | None, deadline: timedelta | None, previews: PreviewFormat) -> None:
+        self._desk, self._asker, self._deadline, self._previews = desk, asker, deadline, previews
+        self._loop = asyncio.get_running_loop()
+
+    async def ask(self, body: Questions | Permission, key: str | None) -> Outcome:
+        if not self._loop.is_running():
+            raise RuntimeError("the desk's event loop has ended")
+        asking = self._desk.ask(
+            body, asker=self._asker, key=key, deadline=self._deadline, preview_format=self._previews
+        )
+        if asyncio.get_running_loop() is self._loop:
+            return await asking
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, self._loop))
+
+    def check_may_block(self, instead: str) -> None:
+        try:
+            running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is self._loop:
+            raise RuntimeError(f"this would block the desk's own event loop: {instead} instead")
 
 
 class DeskTool(_Tool):
@@ -98,28 +160,15 @@ class DeskTool(_Tool):
         deadline: timedelta | None = None,
     ) -> None:
         super().__init__(limits, previews)
-        self._desk, self._asker, self._deadline, self._previews = desk, asker, deadline, previews
-        self._loop = asyncio.get_running_loop()
+        self._door = _Door(desk, asker, deadline, previews)
 
     def __call__(self, arguments: Arguments, *, key: str | None = None) -> str:
         """Ask from another thread than the desk's own, and block until there is a text for the model."""
-        try:
-            running: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
-        except RuntimeError:
-            running = None
-        if running is self._loop:
-            raise RuntimeError("this would block the desk's own event loop: await tool.asked(arguments) instead")
+        self._door.check_may_block("await tool.asked(arguments)")
         return super().__call__(arguments, key=key)
 
     async def _outcome(self, questions: Questions, key: str | None) -> Outcome:
-        if not self._loop.is_running():
-            raise RuntimeError("the desk's event loop has ended")
-        asking = self._desk.ask(
-            questions, asker=self._asker, key=key, deadline=self._deadline, preview_format=self._previews
-        )
-        if asyncio.get_running_loop() is self._loop:
-            return await asking
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asking, self._loop))
+        return await self._door.ask(questions, key)
 
 
 class AskUserQuestionTool(_Tool):
@@ -145,7 +194,7 @@ class AskUserQuestionTool(_Tool):
     async def _outcome(self, questions: Questions, key: str | None) -> Outcome:
         try:
             async with asyncio.timeout(self._timeout) as patience:
-                given = await self._handled(questions.items)
+                given = await called(self._handler, questions.items)
         except TimeoutError:
             if patience.expired():
                 return Expired()
@@ -153,14 +202,6 @@ class AskUserQuestionTool(_Tool):
         if self._validate:
             _check_complete(questions, given)
         return self._read(questions, given)
-
-    async def _handled(self, questions: tuple[Question, ...]) -> Answers:
-        given: Answers | Awaitable[Answers]
-        if iscoroutinefunction(self._handler):
-            given = self._handler(questions)
-        else:  # in a thread, so that a handler that blocks can neither hold up the loop nor outlast the timeout
-            given = await _in_daemon_thread(lambda: self._handler(questions))
-        return await given if isawaitable(given) else given
 
     def _read(self, questions: Questions, given: Answers) -> Outcome:
         answers = {question: answer for question, answer in given.items() if answer is not None}
@@ -178,36 +219,149 @@ def _check_complete(questions: Questions, given: object) -> None:
         raise InvalidReply(f"no answer to {', '.join(quoted(text) for text in missing)}")
 
 
-async def _in_daemon_thread(work: Callable[[], _T]) -> _T:
-    """Like asyncio.to_thread, but a handler that never returns does not keep the program from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[_T] = loop.create_future()
+class Dispatcher:
+    """Every tool call of a loop: questions are put to people, any other tool runs only once it is allowed.
 
-    def deliver(settle: Callable[[], None]) -> None:
-        if not done.done():
-            settle()
+    `tools` are functions by name, asynchronous or not; each gets the released input as keyword arguments and returns a
+    text or a JSON value. `before` may decide on a call without people: `Allowed()`, perhaps with another input, or
+    `Denied(message)`; None leaves it to them, and what breaks in it denies. Any number of calls may wait at once.
+    """
 
-    def run() -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        tools: Mapping[str, Callable[..., Any]],
+        *,
+        asker: Asker | None = None,
+        before: Before | None = None,
+        folder: str = "",
+        limits: Limits = OPEN,
+        previews: PreviewFormat = "none",
+        deadline: timedelta | None = None,
+    ) -> None:
+        self._tools = {name: _Function(name, function) for name, function in tools.items()}
+        self._before, self._folder = before, folder
+        self._questions = DeskTool(desk, asker=asker, limits=limits, previews=previews, deadline=deadline)
+        self._door = _Door(desk, asker, deadline, previews)
+
+    def __call__(self, name: str, arguments: Arguments, *, key: str | None = None) -> Result:
+        """Dispatch from another thread than the desk's own, and block until there is a result."""
+        self._door.check_may_block("await dispatcher.dispatch(name, arguments)")
+        return blocking(self.dispatch(name, arguments, key=key))
+
+    async def dispatch(self, name: str, arguments: Arguments, *, key: str | None = None) -> Result:
+        """What a call came to. The key is the call's id: the same call again is the same ask, and may run again."""
+        if name == tool.NAME:
+            return await self._questions.result(arguments, key=key)
+        if (function := self._tools.get(name)) is None:
+            known = ", ".join(quote(known) for known in (tool.NAME, *self._tools))
+            return Result(_UNKNOWN.format(quote(name), known), is_error=True)
         try:
-            settle = partial(done.set_result, work())
-        except StopIteration:  # fits no future
-            settle = partial(done.set_exception, RuntimeError("the handler raised StopIteration"))
-        except Exception as error:  # noqa: BLE001 - raised again by whoever awaits it
-            settle = partial(done.set_exception, error)
-        except BaseException as error:  # noqa: BLE001 - an exit or a cancellation of its own must not end the agent
-            settle = partial(done.set_exception, RuntimeError(f"the handler raised {type(error).__name__}"))
-        with suppress(RuntimeError):  # the loop is closed: nobody waits for the answers any more
-            loop.call_soon_threadsafe(deliver, settle)
+            call = Permission(name, _input(arguments), self._folder)
+            function.check(call.value)
+            return await self._gated(function, call, key)
+        except InvalidReply:
+            raise
+        except InvalidAsk as error:
+            return Result(_UNFIT.format(error), is_error=True)
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return Result(_UNDECIDED, is_error=True)  # not this call was cancelled, but what it waited for
+        except Exception as error:  # a loop would show it to the model, or end
+            log.error("nobody could decide on a call of %s: %s", quoted(name), type(error).__name__, exc_info=error)
+            return Result(_UNDECIDED, is_error=True)
 
-    threading.Thread(target=copy_context().run, args=(run,), daemon=True, name="askdesk-handler").start()
-    return await done
+    async def _gated(self, function: _Function, call: Permission, key: str | None) -> Result:
+        verdict = await self._decided_before(call)
+        if verdict is not None:
+            return await _carried_out(function, call, verdict, by="the application")
+        return await _carried_out(function, call, await self._door.ask(call, key), by="the person")
+
+    async def _decided_before(self, call: Permission) -> Verdict:
+        if self._before is None:
+            return None
+        try:
+            verdict = await called(self._before, call)
+        except InvalidReply as error:  # the application's own mistake, and no person's
+            raise RuntimeError("what decides before people do made no valid reply") from error
+        if verdict is not None and not isinstance(verdict, Allowed | Denied):
+            raise TypeError("what decides before people do returns Allowed, Denied or None")
+        return verdict
 
 
-def _blocking(work: Coroutine[Any, Any, str]) -> str:
-    """Run a coroutine to its end from synchronous code, also where this thread already runs a loop."""
+class _Function:
+    """A tool of the application."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        if name == tool.NAME:
+            raise ValueError(f"tools: {tool.NAME} is put to people, and needs no function")
+        if not callable(function):
+            raise TypeError(f"tools: {quoted(name)} must be a function, is {quoted(function)}")
+        self._name, self._function, self._signature = name, function, _signature(function)
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Raise InvalidAsk where the function does not take this input; then nobody needs to be asked."""
+        try:
+            if self._signature:
+                self._signature.bind(**given)
+        except TypeError as error:
+            raise InvalidAsk([Problem("input", str(error))]) from None
+
+    async def run(self, given: Mapping[str, Any]) -> Result:
+        try:
+            made = await called(self._function, **given)
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return Result(_BROKE.format("CancelledError"), is_error=True)
+        except Exception as error:  # what it says is for the log: it may hold what no model should read
+            log.error("the tool %s failed: %s", quoted(self._name), type(error).__name__, exc_info=error)
+            return Result(_BROKE.format(type(error).__name__), is_error=True)
+        try:
+            told = made if isinstance(made, str) else strict.dumps(made)
+        except (TypeError, ValueError, RecursionError):
+            log.error("the tool %s returned what JSON does not have: %s", quoted(self._name), type(made).__name__)
+            return Result(_UNTOLD, is_error=True)
+        return Result(told.encode("utf-8", "replace").decode())  # half a character would break the next request
+
+
+async def _carried_out(function: _Function, call: Permission, outcome: Outcome, *, by: str) -> Result:
+    """Run what was allowed, and nothing else."""
+    if not isinstance(outcome, Allowed):
+        said = permission.text(outcome, by=by)
+        if isinstance(outcome, Denied):
+            return Result(said, True, outcome.stop, outcome.redirect)
+        return Result(said, is_error=True)
+    given = permission.released(call, outcome)
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1, "askdesk-tool") as apart:
-        return apart.submit(asyncio.run, work).result()
+        function.check(given)
+    except InvalidAsk as error:
+        return Result(_CHANGED_UNFIT.format(error), is_error=True)
+    ran = await function.run(given)
+    if outcome.input is None or by != "the person":  # what an application changes is between it and its tools
+        return ran
+    return Result(f"{permission.text(outcome)} It is: {strict.dumps(given)}\n{ran.text}", ran.is_error)
+
+
+def _input(arguments: Arguments) -> str | Mapping[str, Any]:
+    """The very text that was received, where there is one; some models send none where a tool takes nothing."""
+    if isinstance(arguments, bytes):
+        try:
+            arguments = arguments.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidAsk([Problem("input", f"is not UTF-8 at byte {error.start}")]) from None
+    return "{}" if isinstance(arguments, str) and not arguments.strip() else arguments
+
+
+def _signature(function: Callable[..., Any]) -> Signature | None:
+    try:
+        return signature(function)
+    except (TypeError, ValueError):  # some that are written in C have none
+        return None
+
+
+def _is_cancelled() -> bool:
+    """Whether it is this very task that somebody cancelled, and not something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from askdesk.core.limits import CLAUDE, Limits
@@ -49,6 +50,25 @@ def definition(limits: Limits = CLAUDE, previews: PreviewFormat = "none") -> dic
         "name": NAME,
         "description": _WHEN + _HOW + kinds + _PREVIEWS[previews],
         "input_schema": schema(limits),
+    }
+
+
+def for_chat(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The same tool, this one or any other, as the Chat Completions API takes it."""
+    return {"type": "function", "function": _function(definition)}
+
+
+def for_responses(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The same tool, this one or any other, as the Responses API takes it."""
+    return {"type": "function", **_function(definition)}
+
+
+def _function(definition: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": definition["name"],
+        "description": definition.get("description", ""),
+        "parameters": definition["input_schema"],
+        "strict": False,  # strict would make every property required, also those that only people fill in
     }
 
 

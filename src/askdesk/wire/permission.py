@@ -72,15 +72,15 @@ def released(permission: Permission, allowed: Allowed) -> dict[str, Any]:
     return value
 
 
-def text(outcome: Outcome) -> str:
-    """What the model reads."""
+def text(outcome: Outcome, *, by: str = "the person") -> str:
+    """What the model reads. `by` is who denied, where that was no person."""
     match outcome:
         case Allowed(input=None):
             return "ALLOWED: the person allowed this call as it is."
         case Allowed():
             return "ALLOWED WITH CHANGES: the person changed the input; the call runs with their version."
         case Denied(message, stop, redirect):
-            return _denied(message, stop, redirect)
+            return _denied(by, message, stop, redirect)
         case Expired():
             return "EXPIRED: nobody decided before the deadline, so the call was not allowed and did not run."
         case Withdrawn(reason):
@@ -92,10 +92,10 @@ def text(outcome: Outcome) -> str:
             assert_never(outcome)
 
 
-def _denied(message: str, stop: bool, redirect: str) -> str:
-    parts = ["DENIED: the person did not allow this call; it did not run."]
+def _denied(by: str, message: str, stop: bool, redirect: str) -> str:
+    parts = [f"DENIED: {by} did not allow this call; it did not run."]
     if message:
-        parts.append(f"They said: {quote(message)}")
+        parts.append(f"{'They' if by == 'the person' else 'It'} said: {quote(message)}")
     if redirect:
         parts.append(f"Instead, follow this new instruction: {quote(redirect)}")
     if stop:

@@ -14,12 +14,12 @@ from askdesk.core.errors import InvalidReply, Problem, quoted
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import Answer, Answered, Outcome, Question, Questions
 from askdesk.core.text import is_blank
-from askdesk.wire.definition import NAME, definition
+from askdesk.wire.definition import NAME, definition, for_chat, for_responses
 from askdesk.wire.parse import parse
 from askdesk.wire.words import text
 from askdesk.wire.written import written
 
-__all__ = ["NAME", "definition", "parse", "read", "result", "text", "written"]
+__all__ = ["NAME", "definition", "for_chat", "for_responses", "parse", "read", "result", "text", "written"]
 
 log = logging.getLogger("askdesk")
 
