@@ -40,7 +40,15 @@ def test_the_ten_lines_of_the_readme_ask_on_a_terminal() -> None:
 
 
 PYTHON_PAGE = blocks((ROOT / "docs" / "python.md").read_text("utf-8"), "python")
-SAID = ["", "EXPIRED: nobody answered", "run {'command': 'make deploy'}", '= "Day.js"', "chosen=('Postgres',)"]
+SAID = [
+    "",
+    "EXPIRED: nobody answered",
+    "run {'command': 'make deploy'}",
+    '= "Day.js"',
+    '(what README.md holds)\nDENIED: the application did not allow this call; it did not run. It said: "only files of this '
+    'project"\nDENIED: the person did not allow this call; it did not run. They said: "not this one"\n',
+    "chosen=('Postgres',)",
+]
 
 
 @pytest.mark.parametrize(("code", "said"), list(zip(PYTHON_PAGE[1:], SAID[1:], strict=True)))
