@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from askdesk.adapters.before import Before, decided
 from askdesk.adapters.threads import blocking, called
 from askdesk.core import strict
 from askdesk.core.desk import Desk
@@ -43,8 +44,6 @@ log = logging.getLogger("askdesk")
 Arguments: TypeAlias = str | bytes | Mapping[str, Any]
 Answers: TypeAlias = Mapping[str, Any]
 Handler: TypeAlias = Callable[[tuple[Question, ...]], Answers | Awaitable[Answers]]
-Verdict: TypeAlias = Allowed | Denied | None
-Before: TypeAlias = Callable[[Permission], Verdict | Awaitable[Verdict]]
 
 _INVALID = "NOT ASKED: the call breaks these rules; mend it and call again, or go on without asking.\n{}"
 _SILENT = "NOT ANSWERED: the questions were put, and nothing came back. This is not an answer and not consent."
@@ -273,21 +272,10 @@ class Dispatcher:
             return Result(_UNDECIDED, is_error=True)
 
     async def _gated(self, function: _Function, call: Permission, key: str | None) -> Result:
-        verdict = await self._decided_before(call)
+        verdict = await decided(self._before, call)
         if verdict is not None:
             return await _carried_out(function, call, verdict, by="the application")
         return await _carried_out(function, call, await self._door.ask(call, key), by="the person")
-
-    async def _decided_before(self, call: Permission) -> Verdict:
-        if self._before is None:
-            return None
-        try:
-            verdict = await called(self._before, call)
-        except InvalidReply as error:  # the application's own mistake, and no person's
-            raise RuntimeError("what decides before people do made no valid reply") from error
-        if verdict is not None and not isinstance(verdict, Allowed | Denied):
-            raise TypeError("what decides before people do returns Allowed, Denied or None")
-        return verdict
 
 
 class _Function:

@@ -1,0 +1,426 @@
+"""The Claude Agent SDK: what Claude asks goes to a desk, and people can tell it something while it works.
+
+    can_use_tool(desk)          the callback alone, for options of your own
+    with_desk(desk, options)    options with everything: the callback, previews, parking, questions in subagents
+    ClaudeDesk(desk, options)   a client that people can also interrupt, redirect and tell something
+
+Whatever breaks is a denied call with a clean message. The SDK keeps its stream open for the callback by itself; the
+dummy hook that older versions needed does no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+from uuid import uuid4
+
+from msgspec.structs import replace as replaced
+
+from askdesk.adapters.before import Before, decided
+from askdesk.adapters.claude_plan import unseen_plan
+from askdesk.adapters.tool import DeskTool
+from askdesk.core.desk import Desk
+from askdesk.core.errors import AskdeskError, InvalidAsk, MissingGuest, quoted
+from askdesk.core.model import Allowed, Ask, Asker, Denied, Outcome, Permission, PreviewFormat, Questions
+from askdesk.core.process import here
+from askdesk.core.work import Work
+from askdesk.wire import permission, tool
+
+try:
+    from claude_agent_sdk import (
+        ClaudeAgentOptions,
+        ClaudeSDKClient,
+        HookMatcher,
+        PermissionResultAllow,
+        PermissionResultDeny,
+        PermissionUpdate,
+        ResultMessage,
+        SystemMessage,
+        ToolPermissionContext,
+        create_sdk_mcp_server,
+    )
+    from claude_agent_sdk import tool as sdk_tool
+    from claude_agent_sdk.types import CanUseTool, HookContext, HookInput, HookJSONOutput, McpSdkServerConfig, Message
+except ImportError:
+    raise MissingGuest("claude-agent-sdk", "claude") from None
+
+log = logging.getLogger("askdesk")
+
+Verdict: TypeAlias = PermissionResultAllow | PermissionResultDeny
+Show: TypeAlias = Callable[[Ask], Awaitable[object]]
+
+SERVER, ASK_PEOPLE = "askdesk", "ask_people"
+ASK_TOOL = f"mcp__{SERVER}__{ASK_PEOPLE}"  # an agent of yours that has a list of tools needs this name in it to ask
+
+_PREVIEWS = "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT"
+_STATES = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
+_CONFIG = "CLAUDE_CONFIG_DIR"
+_EXIT_PLAN = "ExitPlanMode"
+_UNFIT = "NOT ASKED: the call breaks these rules; mend it and call again, or go on without it.\n{}"
+_UNDECIDED = "NOT RUN: nobody could decide on this call. This is not consent: do not work around it."
+_REDIRECTED = "DENIED: the person did not allow this call; it did not run. Their new instruction follows."
+_HOW_TO_ASK = (
+    "\n\nThis one also works inside subagents, and takes up to 20 questions with up to 20 options each, and questions "
+    'of kind "text" and "number".'
+)
+_NO_PLAN = "The plan cannot be shown: it was not written to the plan file, and is not in the transcript."
+_PATIENCE = 1.0  # seconds in which Claude Code begins with what it was told last
+_HOOK_SLACK = 60.0  # seconds that a hook may take beyond its own waiting
+
+
+def can_use_tool(
+    desk: Desk,
+    *,
+    asker: Asker | None = None,
+    before: Before | None = None,
+    previews: PreviewFormat = "none",
+    deadline: timedelta | None = None,
+) -> CanUseTool:
+    """The callback for `ClaudeAgentOptions`: AskUserQuestion goes to people as questions, other tools as permissions.
+
+    `before` decides on tools without people: `Allowed()`, perhaps with another input, `Denied(message)`, or None to
+    leave it to them. It never answers a question.
+    """
+    return Gate(desk, asker or asker_of(ClaudeAgentOptions()), before=before, previews=previews, deadline=deadline)
+
+
+def with_desk(
+    desk: Desk,
+    options: ClaudeAgentOptions | None = None,
+    *,
+    agent: str = "claude",
+    before: Before | None = None,
+    previews: PreviewFormat = "none",
+    deadline: timedelta | None = None,
+    park_after: timedelta | None = None,
+) -> ClaudeAgentOptions:
+    """Options whose questions and permissions go to a desk. What they were set to stays, but for what would hide them.
+
+    With `park_after`, a question that nobody answers for so long ends the run: `ResultMessage.deferred_tool_use` is
+    set, the process may end, and whoever resumes the session gets the answer that was given meanwhile.
+    """
+    given = _named(options or ClaudeAgentOptions())
+    gate = Gate(
+        desk,
+        asker_of(given, agent),
+        before=before,
+        previews=previews,
+        deadline=deadline,
+        config=config_folder(given),
+    )
+    return _equipped(given, gate, park_after)
+
+
+def _equipped(given: ClaudeAgentOptions, gate: Gate, park_after: timedelta | None) -> ClaudeAgentOptions:
+    _check_free(given)
+    hooks = dict(given.hooks or {})
+    if park_after is not None:
+        parking = HookMatcher(tool.NAME, [_parking(gate, park_after)], park_after.total_seconds() + _HOOK_SLACK)
+        hooks["PreToolUse"] = [*hooks.get("PreToolUse", ()), parking]
+    return replace(
+        with_questions(given),
+        can_use_tool=gate,
+        env={**({} if gate.previews == "none" else {_PREVIEWS: gate.previews}), **given.env},
+        hooks=hooks or None,
+        mcp_servers=_servers(given, gate),
+    )
+
+
+def _named(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+    """With a session that is known from the start, so that people can tell it something."""
+    known = options.session_id or options.resume or options.continue_conversation
+    return options if known else replace(options, session_id=str(uuid4()))
+
+
+def _check_free(options: ClaudeAgentOptions) -> None:
+    if options.can_use_tool:
+        raise ValueError("can_use_tool is the desk's here; decide in before= what needs no person")
+    if options.permission_prompt_tool_name:
+        raise ValueError("permission_prompt_tool_name would take the desk's place: leave it out")
+
+
+def with_questions(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+    """Options that let Claude ask: AskUserQuestion is added to a list of tools, and what hides it is warned of."""
+    if tool.NAME in options.disallowed_tools:
+        log.warning("disallowed_tools holds %s: Claude cannot ask questions", tool.NAME)
+    if options.permission_mode == "dontAsk":
+        log.warning("permission_mode is dontAsk: Claude cannot ask questions, nor for permission")
+    if isinstance(options.tools, list) and tool.NAME not in options.tools:
+        return replace(options, tools=[*options.tools, tool.NAME])
+    return options
+
+
+def asker_of(options: ClaudeAgentOptions, agent: str = "claude") -> Asker:
+    """Who asks where an agent runs with these options."""
+    host, process = here()
+    project = os.fsencode(options.cwd or os.getcwd()).decode("utf-8", "backslashreplace")
+    return Asker(agent, session=options.session_id or options.resume or "", project=project, host=host, process=process)
+
+
+def config_folder(options: ClaudeAgentOptions) -> Path:
+    """Where Claude Code keeps its transcripts."""
+    surroundings = {**os.environ, **options.env}
+    return Path(surroundings.get(_CONFIG) or Path(surroundings.get("HOME") or Path.home()) / ".claude")
+
+
+class Gate:
+    """The callback itself: each call waits for its own outcome, any number at once.
+
+    `show` waits until an ask is settled, perhaps showing it to somebody here; without it, people elsewhere settle it.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        asker: Asker,
+        *,
+        before: Before | None = None,
+        previews: PreviewFormat = "none",
+        deadline: timedelta | None = None,
+        config: Path | None = None,
+        show: Show | None = None,
+    ) -> None:
+        self._desk, self.asker, self._before, self.previews, self._deadline = desk, asker, before, previews, deadline
+        self._config = config or config_folder(ClaudeAgentOptions())
+        self._show = show or (lambda ask: desk.wait(ask.id))
+        self.client: ClaudeSDKClient | None = None  # which can be given a new instruction
+        self.own_tool = ""
+        self._own_calls: dict[str, str] = {}  # the input of a call of our own tool -> which subagent makes it
+
+    async def __call__(self, name: str, given: dict[str, Any], context: ToolPermissionContext) -> Verdict:
+        if self.own_tool and name == self.own_tool:  # to ask whether it may ask would be one question too many
+            self._own_calls[_text(given)] = context.agent_id or ""
+            return PermissionResultAllow(updated_input=given)
+        try:
+            return await self._decided(await self._body(name, given, context), context)
+        except InvalidAsk as error:
+            return PermissionResultDeny(message=_UNFIT.format(error))
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            return PermissionResultDeny(message=_UNDECIDED)  # not this call was cancelled, but what it waited for
+        except Exception as error:  # the SDK would show its text to the model
+            log.error("nobody could decide on a call of %s: %s", quoted(name), type(error).__name__, exc_info=error)
+            return PermissionResultDeny(message=_UNDECIDED)
+
+    async def _body(self, name: str, given: dict[str, Any], context: ToolPermissionContext) -> Questions | Permission:
+        suggestions = [suggestion.to_dict() for suggestion in context.suggestions]
+        description = "\n".join(filter(None, (context.description, context.decision_reason)))
+        if name == _EXIT_PLAN and "plan" not in given:
+            description = await unseen_plan(self._config, context.tool_use_id or "") or _NO_PLAN
+        return permission.body(name, given, folder=self.asker.project, description=description, suggestions=suggestions)
+
+    async def _decided(self, body: Questions | Permission, context: ToolPermissionContext) -> Verdict:
+        if isinstance(body, Permission) and (verdict := await decided(self._before, body)):
+            if isinstance(verdict, Denied):
+                return PermissionResultDeny(
+                    message=permission.text(verdict, by="the application"), interrupt=verdict.stop
+                )
+            return PermissionResultAllow(updated_input=permission.released(body, verdict))
+        return await self._verdict(body, await self.outcome(body, context.tool_use_id, context.agent_id), context)
+
+    async def outcome(self, body: Questions | Permission, key: str | None, agent_id: str | None) -> Outcome:
+        """How an ask ends. Cancelled, it is withdrawn: Claude Code has given the call up."""
+        ask = await self.post(body, key, agent_id)
+        try:
+            await self._show(ask)
+            settlement = await self._desk.wait(ask.id)
+        except asyncio.CancelledError:
+            await asyncio.shield(self.withdraw(ask))
+            raise
+        assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
+        return settlement.outcome
+
+    async def post(self, body: Questions | Permission, key: str | None, agent_id: str | None) -> Ask:
+        asker = replaced(self.asker, parent=agent_id) if agent_id else self.asker
+        return await self._desk.post(body, asker=asker, key=key, deadline=self._deadline, preview_format=self.previews)
+
+    async def wait(self, ask: Ask, patience: timedelta) -> bool:
+        """Whether an ask is settled within so long."""
+        return await self._desk.wait(ask.id, timeout=patience.total_seconds()) is not None
+
+    async def withdraw(self, ask: Ask) -> None:
+        with suppress(AskdeskError):  # settled meanwhile, or the store is gone: nothing to take back
+            await self._desk.withdraw(ask.id, "the run was interrupted")
+
+    async def _verdict(self, body: Questions | Permission, outcome: Outcome, context: ToolPermissionContext) -> Verdict:
+        if isinstance(outcome, Denied) and outcome.redirect and self.client:
+            # With the interruption Claude Code drops what it was at, and takes the instruction as a new one.
+            await self.client.query(outcome.redirect)
+            return PermissionResultDeny(message=_REDIRECTED, interrupt=True)
+        if isinstance(outcome, Allowed) and isinstance(body, Permission):
+            kept = _remembered(outcome, context.suggestions)
+            return PermissionResultAllow(
+                updated_input=permission.released(body, outcome), updated_permissions=kept or None
+            )
+        made = permission.decision(body, outcome)
+        if made["behavior"] == "allow":
+            return PermissionResultAllow(updated_input=made["updatedInput"])
+        return PermissionResultDeny(message=made["message"], interrupt=made.get("interrupt", False))
+
+    async def ask_people(self, given: dict[str, Any]) -> dict[str, Any]:
+        """A call of our own tool, which works where AskUserQuestion does not."""
+        agent_id = self._own_calls.pop(_text(given), "")
+        asker = replaced(self.asker, parent=agent_id) if agent_id else self.asker
+        result = await DeskTool(self._desk, asker=asker, previews=self.previews, deadline=self._deadline).result(given)
+        if result.stop and self.client:
+            await self.client.interrupt()
+        return {"content": [{"type": "text", "text": result.text}], "is_error": result.is_error}
+
+
+def _text(given: dict[str, Any]) -> str:
+    return json.dumps(given, sort_keys=True)
+
+
+def _remembered(outcome: Allowed, suggestions: list[PermissionUpdate]) -> list[PermissionUpdate]:
+    """The suggestions that the person wants kept, as Claude Code made them."""
+    chosen = [json.loads(rule) for rule in outcome.remember]
+    return [suggestion for suggestion in suggestions if suggestion.to_dict() in chosen]
+
+
+def _servers(options: ClaudeAgentOptions, gate: Gate) -> Any:
+    """The MCP servers with our own, which is in the process itself; it is loaded with the first request."""
+    if not isinstance(options.mcp_servers, dict):
+        log.warning("mcp_servers is a file: subagents have no tool to ask with")
+        return options.mcp_servers
+    gate.own_tool = ASK_TOOL
+    return {**options.mcp_servers, SERVER: ask_server(gate)}
+
+
+def ask_server(gate: Gate) -> McpSdkServerConfig:
+    made = tool.definition()
+    described = f"{made['description'].rstrip()}{_HOW_TO_ASK}"
+    ask = sdk_tool(ASK_PEOPLE, described, made["input_schema"])(gate.ask_people)
+    server = {**create_sdk_mcp_server(SERVER, tools=[ask]), "alwaysLoad": True}
+    return cast(McpSdkServerConfig, server)
+
+
+def _parking(gate: Gate, patience: timedelta) -> Callable[..., Awaitable[HookJSONOutput]]:
+    """A hook that waits a while for an answer, and then lets the run end. Once there is one, the callback gives it."""
+
+    async def park(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
+        given = cast(dict[str, Any], event)
+        try:
+            body = permission.body(given["tool_name"], given["tool_input"], folder=gate.asker.project)
+            ask = await gate.post(body, tool_use_id, given.get("agent_id"))
+        except Exception as error:  # noqa: BLE001 - the callback meets the same, and says it
+            log.debug("a call is not parked: %s", type(error).__name__)
+            return {}
+        try:
+            if await gate.wait(ask, patience):
+                return {}
+        except asyncio.CancelledError:
+            await asyncio.shield(gate.withdraw(ask))
+            raise
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "defer"}}
+
+    return park
+
+
+class ClaudeDesk:
+    """A Claude that asks at a desk, and that people can interrupt, redirect and tell something while it works.
+
+    async with ClaudeDesk(desk, options) as claude:
+        async for message in claude.run("Build the service"):
+            ...
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        options: ClaudeAgentOptions | None = None,
+        *,
+        agent: str = "claude",
+        before: Before | None = None,
+        previews: PreviewFormat = "none",
+        deadline: timedelta | None = None,
+        park_after: timedelta | None = None,
+        show: Show | None = None,
+    ) -> None:
+        given = _named(options or ClaudeAgentOptions())
+        self.asker = asker_of(given, agent)
+        gate = Gate(
+            desk,
+            self.asker,
+            before=before,
+            previews=previews,
+            deadline=deadline,
+            config=config_folder(given),
+            show=show,
+        )
+        ready = _equipped(given, gate, park_after)
+        self._desk = desk
+        self.client = gate.client = ClaudeSDKClient(replace(ready, env={**ready.env, _STATES: "1"}))
+        self._told_at = float("-inf")
+
+    async def __aenter__(self) -> ClaudeDesk:
+        await self.client.connect()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.disconnect()
+
+    async def run(self, prompt: str | None = None, *, stay: bool = False) -> AsyncIterator[Message]:
+        """What Claude says to a prompt, or in a resumed session to the answer it waited for, until it has ended.
+
+        With `stay` it goes on for ever: each thing that people tell it is a new task.
+        """
+        async with self._desk.at_work(self.asker) as work:
+            listening = asyncio.ensure_future(self._listen(work))
+            try:
+                if prompt is not None:
+                    await self.client.query(prompt)
+                async for message in self._messages(stay):
+                    yield message
+            finally:
+                listening.cancel()
+
+    async def _messages(self, stay: bool) -> AsyncIterator[Message]:
+        """Until Claude Code is idle: one prompt may have several results, where something was told in between."""
+        messages = self.client.receive_messages()
+        patience: float | None = None
+        while True:
+            try:
+                message = await asyncio.wait_for(anext(messages), patience)
+            except (TimeoutError, StopAsyncIteration):
+                return
+            patience = None
+            state = _state(message)
+            if state is None:
+                yield message
+            elif state == "idle" and not stay:
+                patience = max(self._told_at + _PATIENCE - asyncio.get_running_loop().time(), 0)
+                if patience == 0:
+                    return
+
+    async def _listen(self, work: Work) -> None:
+        async for instruction in work:
+            try:
+                if instruction.stop:
+                    await self.client.interrupt()
+                if instruction.text:
+                    self._told_at = asyncio.get_running_loop().time()
+                    await self.client.query(instruction.text)
+                await work.delivered(instruction)
+            except Exception as error:  # noqa: BLE001 - of the SDK, whose errors have no common root; the run goes on
+                log.error("an instruction did not reach Claude: %s", type(error).__name__)
+
+
+def _state(message: Message) -> str | None:
+    """What Claude Code says of its own state; None where a message is about something else."""
+    if isinstance(message, SystemMessage) and message.subtype == "session_state_changed":
+        return str(message.data.get("state"))
+    return None
+
+
+def is_parked(message: Message) -> bool:
+    """Whether a run has ended only because nobody answered yet: resume its session later."""
+    return isinstance(message, ResultMessage) and message.deferred_tool_use is not None
