@@ -148,3 +148,19 @@ async def test_what_was_heard_a_day_ago_is_put_away(desk: Desk, clock: FakeClock
     clock.advance(timedelta(days=2).total_seconds())
     async with desk.at_work(AGENT):
         assert await work.told(desk.shelf, work.address(AGENT)) == (Told(instruction=waiting, heard=None),)
+
+
+async def test_a_process_that_ends_takes_nothing_away_from_one_that_came_later(desk: Desk, clock: FakeClock) -> None:
+    first, later = (Work(desk.shelf, AGENT, clock) for _ in range(2))
+    await first.begin()
+    await later.begin()
+    await first.end()
+    assert len(await desk.working()) == 1
+    await later.end()
+    assert await desk.working() == ()
+
+
+async def test_what_stands_is_what_was_told_first(desk: Desk, clock: FakeClock) -> None:
+    first = await desk.tell(AGENT, "use tabs", by="ana", submission="0a")
+    clock.advance(1)
+    assert await desk.tell(AGENT, "use blanks", by="bob", submission="0a") == first

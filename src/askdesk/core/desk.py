@@ -262,8 +262,7 @@ class Desk:
         )
         if (size := len(_encoder.encode(instruction))) > self._limits.size:
             raise InvalidReply(f"must not be longer than {self._limits.size} bytes, is {size}")
-        await work.tell(self.shelf, work.address(asker), instruction)
-        return instruction
+        return await work.tell(self.shelf, work.address(asker), instruction)
 
     def at_work(self, asker: Asker) -> AbstractAsyncContextManager[work.Work]:
         """Let people see that this agent works, and tell it something, for as long as the block runs."""

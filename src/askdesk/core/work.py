@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
+from secrets import token_hex
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -79,6 +80,7 @@ class Heard(Struct, frozen=True, omit_defaults=True, kw_only=True):
     at: Annotated[datetime, Meta(tz=True)]
     host: str
     process: int
+    ear: str = ""  # which one of the process
     delivered: bool = False
 
 
@@ -95,10 +97,14 @@ def address(asker: Asker) -> str:
     return sha256(parts.encode()).hexdigest()[:32]
 
 
-async def tell(shelf: Shelf, to: str, instruction: Instruction) -> None:
-    """Keep an instruction for the agent at an address. The same id again is the same instruction."""
-    with suppress(VersionConflict):
-        await shelf.put(f"{INSTRUCTION}{to}/{instruction.id}", _written(instruction), expect=0)
+async def tell(shelf: Shelf, to: str, instruction: Instruction) -> Instruction:
+    """Keep an instruction for the agent at an address, and return the one that stands: under an id, the first."""
+    name = f"{INSTRUCTION}{to}/{instruction.id}"
+    try:
+        kept = await shelf.put(name, _written(instruction), expect=0)
+    except VersionConflict:
+        kept = await shelf.get(name)
+    return _read(kept, Instruction) or instruction
 
 
 async def working(shelf: Shelf, now: datetime) -> tuple[Working, ...]:
@@ -109,9 +115,13 @@ async def working(shelf: Shelf, now: datetime) -> tuple[Working, ...]:
 
 async def at_work(shelf: Shelf, to: str, now: datetime) -> Working | None:
     """The agent at an address; None where none works there now."""
-    document = await shelf.get(WORKING + to)
-    found = _read(document, Working) if document else None
+    found = await noted(shelf, to)
     return found if found and not _is_over(found, now) else None
+
+
+async def noted(shelf: Shelf, to: str) -> Working | None:
+    """Who works at an address by the note that is there, which a process that died could not take away."""
+    return _read(await shelf.get(WORKING + to), Working)
 
 
 async def told(shelf: Shelf, to: str) -> tuple[Told, ...]:
@@ -125,12 +135,23 @@ async def told(shelf: Shelf, to: str) -> tuple[Told, ...]:
     return tuple(sorted(found, key=lambda told: told.instruction.at))
 
 
+async def forget_old(shelf: Shelf, to: str, now: datetime) -> None:
+    """Put away what an agent heard long ago: first what was told, so that nobody delivers it again."""
+    for document in await shelf.list(f"{HEARD}{to}/"):
+        heard = _read(document, Heard)
+        if heard and heard.delivered and now - heard.at > _KEPT:
+            await shelf.put(f"{INSTRUCTION}{to}/{_id(document)}", None)
+            await shelf.put(document.name, None)
+
+
 class Work:
     """One agent's ear: what it was told, each instruction once."""
 
     def __init__(self, shelf: Shelf, asker: Asker, clock: Clock) -> None:
         self._shelf, self._clock = shelf, clock
         self._working = Working(asker=asker, since=clock.now(), seen=clock.now())
+        self._version = 0
+        self._ear = token_hex(8)
         self.address = address(asker)
 
     def __aiter__(self) -> AsyncIterator[Instruction]:
@@ -163,9 +184,13 @@ class Work:
             return False
         try:
             await self._shelf.put(name, _written(self._mark()), expect=standing.version if standing else 0)
-        except VersionConflict:
-            return False
+        except VersionConflict:  # somebody else was first, or we were, and the answer was lost on its way
+            return await self._is_ours(name)
         return True
+
+    async def _is_ours(self, name: str) -> bool:
+        heard = _read(await self._shelf.get(name), Heard)
+        return heard is not None and heard.ear == self._ear
 
     async def delivered(self, instruction: Instruction) -> None:
         """It has reached the agent: say so to those who told it."""
@@ -173,7 +198,7 @@ class Work:
 
     def _mark(self, *, delivered: bool = False) -> Heard:
         host, process = here()
-        return Heard(at=self._clock.now(), host=host, process=process, delivered=delivered)
+        return Heard(at=self._clock.now(), host=host, process=process, ear=self._ear, delivered=delivered)
 
     async def _show_life(self) -> None:
         if self._clock.now() - self._working.seen >= _SIGN_OF_LIFE:
@@ -181,19 +206,13 @@ class Work:
 
     async def begin(self) -> None:
         self._working = replace(self._working, seen=self._clock.now())
-        await self._shelf.put(WORKING + self.address, _written(self._working))
-
-    async def forget_old(self) -> None:
-        """Put away what was heard long ago."""
-        for document in await self._shelf.list(f"{HEARD}{self.address}/"):
-            heard = _read(document, Heard)
-            if heard and heard.delivered and self._clock.now() - heard.at > _KEPT:
-                await self._shelf.put(document.name, None)
-                await self._shelf.put(f"{INSTRUCTION}{self.address}/{_id(document)}", None)
+        kept = await self._shelf.put(WORKING + self.address, _written(self._working))
+        self._version = kept.version if kept else 0
 
     async def end(self) -> None:
-        with suppress(AskdeskError):  # the note says when it was last alive; without one it is soon over
-            await self._shelf.put(WORKING + self.address, None)
+        """Take the note away, unless another process of the session wrote it since."""
+        with suppress(AskdeskError):  # the note says when it was last alive: it is soon over
+            await self._shelf.put(WORKING + self.address, None, expect=self._version)
 
     async def _nap(self) -> None:
         woken = asyncio.Event()
@@ -210,7 +229,8 @@ async def at(shelf: Shelf, asker: Asker, clock: Clock) -> AsyncIterator[Work]:
     work = Work(shelf, asker, clock)
     await work.begin()
     try:
-        await work.forget_old()
+        with suppress(AskdeskError):  # behind a server that is for the server to do
+            await forget_old(shelf, work.address, clock.now())
         yield work
     finally:
         await asyncio.shield(work.end())

@@ -19,13 +19,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from askdesk.core import strict
+from askdesk.core import strict, work
 from askdesk.core.checks import text_problems
 from askdesk.core.desk import new_id
 from askdesk.core.errors import InvalidAsk, InvalidReply, KeyReused, Problem, UnknownAsk, quoted
 from askdesk.core.model import Ask, Entry, Permission, Questions
 from askdesk.core.store import Page, State
-from askdesk.server import tokens
+from askdesk.server import shelf_rules, tokens
 from askdesk.server.doors import Door
 from askdesk.server.problems import Refused
 from askdesk.server.service import Service
@@ -43,7 +43,6 @@ _ONE_ASK = 5_000  # bytes that count as one
 _SMALL = 20_000  # bytes, which the event loop can read by the way
 _MOST_VALUES = 20_000  # of an input; a text of a megabyte is one
 _LATEST = timedelta(days=40_000)  # beyond all who wait, and short of where calendars end
-_SERVERS_OWN = ("serving/", "told/", "notify/")
 _ID = re.compile(api.ID)
 _encoder = msgspec.json.Encoder()
 
@@ -54,7 +53,7 @@ async def post_ask(service: Service, request: Request, token: Token) -> ASGIApp:
     if seconds := service.asks.take(token.id, max(1, len(raw) / _ONE_ASK)):
         raise Refused(429, "too-many", "too many asks a minute", headers={"Retry-After": f"{seconds + 1:.0f}"})
     new, body = await _apart(raw, partial(_new_ask, service, raw))
-    _check_asker(token, new)
+    shelf_rules.check_asker(token, new.asker)
     ask = await _posted(service, token, new, body)
     if ask.body is not body:  # asked before, under this id or key: the one that stands was not made here
         return _json(_entry(await service.desk.get(ask.id)))
@@ -126,14 +125,6 @@ def _check_received(service: Service, body: Questions, received: str) -> None:
         same = False
     if not same:
         raise InvalidAsk([Problem("body.received", "must be the items, as the tool's format writes them")])
-
-
-def _check_asker(token: Token, new: api.NewAsk) -> None:
-    asker = new.asker
-    if token.projects and asker.project not in token.projects:
-        raise Refused(403, "forbidden", f"asker.project: this token asks for {quoted(list(token.projects))} alone")
-    if token.agents and asker.agent not in token.agents:
-        raise Refused(403, "forbidden", f"asker.agent: this token asks as {quoted(list(token.agents))} alone")
 
 
 async def list_asks(service: Service, request: Request, token: Token) -> ASGIApp:
@@ -225,12 +216,14 @@ async def expire(service: Service, request: Request, token: Token) -> ASGIApp:
 
 async def list_shelf(service: Service, request: Request, token: Token) -> ASGIApp:
     documents = await service.desk.shelf.list(_query(request, "prefix").get("prefix", ""))
-    known = [document for document in documents if await _may_read(service, token, document.name)]
+    known = [document for document in documents if await shelf_rules.may_read(service, token, document.name)]
     return _json(api.ShelfDocument(tuple(known)))
 
 
 async def get_document(service: Service, request: Request, token: Token) -> ASGIApp:
-    name = await _named(service, request, token)
+    name: str = request.path_params["name"]
+    if not await shelf_rules.may_read(service, token, name):
+        shelf_rules.refuse(name)
     document = await service.desk.shelf.get(name)
     if document is None:
         raise Refused(404, "not-found")
@@ -238,44 +231,14 @@ async def get_document(service: Service, request: Request, token: Token) -> ASGI
 
 
 async def put_document(service: Service, request: Request, token: Token) -> ASGIApp:
-    name = await _named(service, request, token)
+    name: str = request.path_params["name"]
     raw = await _json_body(request)
     new = await _apart(raw, partial(_read, service, raw, api.NewDocument))
-    _check_writer(token, name)
+    new = await shelf_rules.written(service, token, name, new)
     document = await service.desk.shelf.put(name, new.value, expect=new.expect)
+    if document and name.startswith(work.WORKING):  # agents cannot put away what people said
+        await work.forget_old(service.desk.shelf, name.removeprefix(work.WORKING), service.desk.now())
     return _json(document) if document else Response(status_code=204)
-
-
-async def _named(service: Service, request: Request, token: Token) -> str:
-    name: str = request.path_params["name"]
-    if not await _may_read(service, token, name):
-        raise Refused(403, "forbidden", "this document is not for this token")
-    return name
-
-
-def _check_writer(token: Token, name: str) -> None:
-    """What servers tell each other is theirs alone, and what a person typed or put off is that person's."""
-    if name.startswith(_SERVERS_OWN):
-        raise Refused(403, "forbidden", "this document is the servers' own")
-    kind, _, rest = name.partition("/")
-    by = rest.partition("/")[2].split("\t")[0]
-    if kind in ("draft", "snooze") and by and by != token.name:
-        raise Refused(403, "forbidden", "this document is another person's")
-
-
-async def _may_read(service: Service, token: Token, name: str) -> bool:
-    """A limited token knows what was typed and put off for its asks; tokens themselves nobody sees."""
-    if name.startswith(tokens.PREFIXES):
-        return False
-    if not token.is_limited:
-        return True
-    kind, _, rest = name.partition("/")
-    if kind not in ("draft", "snooze"):
-        return False
-    try:
-        return token.knows((await service.desk.store.get(rest.partition("/")[0])).ask)
-    except UnknownAsk:
-        return False
 
 
 async def events(service: Service, request: Request, token: Token) -> ASGIApp:
@@ -328,9 +291,9 @@ DOORS = (
     Door("POST", "/v1/asks/{id}/settlement", settle, ("answerer",)),
     Door("POST", "/v1/asks/{id}/withdrawal", withdraw, ("asker",)),
     Door("POST", "/v1/expiry", expire, ("asker", "answerer")),
-    Door("GET", "/v1/shelf", list_shelf, ("answerer",)),
-    Door("GET", "/v1/shelf/{name:path}", get_document, ("answerer",)),
-    Door("PUT", "/v1/shelf/{name:path}", put_document, ("answerer",)),
+    Door("GET", "/v1/shelf", list_shelf, ("asker", "answerer")),
+    Door("GET", "/v1/shelf/{name:path}", get_document, ("asker", "answerer")),
+    Door("PUT", "/v1/shelf/{name:path}", put_document, ("asker", "answerer")),
     Door("GET", "/v1/events", events, ("asker", "answerer")),
     Door("GET", "/v1/me", me, ("asker", "answerer")),
     Door("GET", "/v1/openapi.json", openapi, ("asker", "answerer")),

@@ -53,8 +53,8 @@ def _document() -> dict[str, Any]:
         "components": {
             "schemas": components,
             "securitySchemes": {
-                "asker": {"type": "http", "scheme": "bearer", "description": "asks, waits, withdraws"},
-                "answerer": {"type": "http", "scheme": "bearer", "description": "reads, settles"},
+                "asker": {"type": "http", "scheme": "bearer", "description": "asks, waits, withdraws, hears"},
+                "answerer": {"type": "http", "scheme": "bearer", "description": "reads, settles, tells"},
             },
         },
         "paths": _paths(named),
@@ -109,16 +109,16 @@ def _paths(named: dict[type, dict[str, Any]]) -> dict[str, Any]:
         },
         "/v1/shelf": {
             "get": {
-                **_operation("List documents", ("answerer",), named, None, {200: named[api.ShelfDocument]}, 422),
+                **_operation("List documents", both, named, None, {200: named[api.ShelfDocument]}, 422),
                 "parameters": [_parameter("prefix", {"type": "string"})],
             }
         },
         "/v1/shelf/{name}": {
             "parameters": [name],
-            "get": _operation("One document", ("answerer",), named, None, {200: named[Document]}, 404, 422),
+            "get": _operation("One document", both, named, None, {200: named[Document]}, 404, 422),
             "put": _operation(
                 "Write a document, or remove it with null",
-                ("answerer",),
+                both,
                 named,
                 api.NewDocument,
                 {200: named[Document], 204: None},

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from askdesk.core.checks import text_problems
 from askdesk.core.errors import InvalidAsk, InvalidSettings, Problem, VersionConflict, quoted
-from askdesk.core.model import Ask
+from askdesk.core.model import Ask, Asker
 from askdesk.core.store import Shelf
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,10 @@ class Token(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknow
 
     def knows(self, ask: Ask) -> bool:
         """Whether it may hear of an ask at all."""
-        asker = ask.asker
+        return self.takes(ask.asker)
+
+    def takes(self, asker: Asker) -> bool:
+        """Whether an asker is one of its projects and agents."""
         return (not self.projects or asker.project in self.projects) and (not self.agents or asker.agent in self.agents)
 
     @property

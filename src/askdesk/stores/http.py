@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 from msgspec import Raw, Struct
 
+from askdesk.core import work
 from askdesk.core.errors import (
     AlreadySettled,
     AskdeskError,
@@ -39,6 +40,7 @@ log = logging.getLogger("askdesk")
 _MOST_ENTRIES = 200  # that a server gives at once
 _LONGEST_TEXT = 2_500  # characters of a search: an address has an end
 _UNSENDABLE = re.compile("[\0\ud800-\udfff]")
+_OF_AGENTS = (work.WORKING, work.HEARD)  # which they write themselves
 _NO_LETTER = "\uffff"  # as little part of a word as those are, and in nobody's name
 
 
@@ -58,7 +60,7 @@ class HTTPStore:
         self._address, self._tokens, self._pauses, self._silence = address, tokens, pauses, silence
         self._loop = asyncio.get_running_loop()
         self._calls = Calls(address, tokens, patience=patience, pauses=pauses)
-        self.shelf = HTTPShelf(self._calls)
+        self.shelf = HTTPShelf(self._calls, tokens)
         self._hints = Hints()
         self._heard_as: tuple[Kind, ...] = (tokens.for_reading,)
         self._events: list[Events] = []
@@ -257,21 +259,25 @@ class HTTPStore:
 
 
 class HTTPShelf:
-    """Documents on the same server, for answerers alone."""
+    """Documents on the same server: for answerers, but for what agents say and hear while they work."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, calls: Calls, tokens: Tokens) -> None:
+        self._calls, self._tokens = calls, tokens
+
+    def _reader(self, name: str) -> Kind:
+        return self._tokens.for_reading if name.startswith((*_OF_AGENTS, work.INSTRUCTION)) else "answerer"
 
     async def get(self, name: str) -> Document | None:
         check_document(name, None)
-        sent = await self._calls.send("answerer", "GET", _shelf_path(name))
+        sent = await self._calls.send(self._reader(name), "GET", _shelf_path(name))
         if self._calls.problem(sent) == "not-found":
             return None
         return self._calls.read(sent, Document, name)
 
     async def put(self, name: str, value: str | None, *, expect: int | None = None) -> Document | None:
         check_document(name, value)
-        sent = await self._calls.send("answerer", "PUT", _shelf_path(name), api.NewDocument(value, expect))
+        by: Kind = "asker" if name.startswith(_OF_AGENTS) else "answerer"
+        sent = await self._calls.send(by, "PUT", _shelf_path(name), api.NewDocument(value, expect))
         if value is None and sent.answer.status == 204:
             return None
         try:
@@ -292,7 +298,7 @@ class HTTPShelf:
     async def list(self, prefix: str = "") -> tuple[Document, ...]:
         check_document(prefix, None)
         query = urlencode({"prefix": prefix}, quote_via=quote)
-        sent = await self._calls.send("answerer", "GET", f"/v1/shelf?{query}")
+        sent = await self._calls.send(self._reader(prefix), "GET", f"/v1/shelf?{query}")
         return self._calls.read(sent, api.ShelfDocument).documents
 
 
