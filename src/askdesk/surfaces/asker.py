@@ -19,6 +19,19 @@ def age(span: timedelta) -> str:
     return "now"
 
 
+def lasted(span: timedelta) -> str:
+    """How long something took, to the two units that matter: 0.4s, 12s, 3m 20s, 2d 5h."""
+    seconds = max(span.total_seconds(), 0)
+    if seconds < 10:
+        return f"{seconds:.1f}s"
+    at, size = next((at, size) for at, (size, _) in enumerate(_UNITS) if seconds >= size)
+    units = [(int(seconds) // size, _UNITS[at][1])]
+    if at + 1 < len(_UNITS):
+        smaller, unit = _UNITS[at + 1]
+        units.append((int(seconds) % size // smaller, unit))
+    return " ".join(f"{count}{unit}" for count, unit in units if count)
+
+
 def is_gone(asker: Asker) -> bool:
     """Whether the process that asked has ended; only its own machine can tell."""
     return asker.process is not None and process.is_gone(asker.host, asker.process)
