@@ -29,6 +29,7 @@ from askdesk.adapters.claude_plan import unseen_plan
 from askdesk.adapters.tool import DeskTool
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError, InvalidAsk, MissingGuest, quoted
+from askdesk.core.limits import OPEN
 from askdesk.core.model import Allowed, Ask, Asker, Denied, Outcome, Permission, PreviewFormat, Questions
 from askdesk.core.process import here
 from askdesk.core.work import Work
@@ -150,7 +151,7 @@ def _check_free(options: ClaudeAgentOptions) -> None:
 def with_questions(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
     """Options that let Claude ask: AskUserQuestion is added to a list of tools, and what hides it is warned of."""
     if tool.NAME in options.disallowed_tools:
-        log.warning("disallowed_tools holds %s: Claude cannot ask questions", tool.NAME)
+        log.warning("disallowed_tools holds %s: Claude cannot ask", tool.NAME)
     if options.permission_mode == "dontAsk":
         log.warning("permission_mode is dontAsk: Claude cannot ask questions, nor for permission")
     if isinstance(options.tools, list) and tool.NAME not in options.tools:
@@ -296,7 +297,7 @@ def _servers(options: ClaudeAgentOptions, gate: Gate) -> Any:
 
 
 def ask_server(gate: Gate) -> McpSdkServerConfig:
-    made = tool.definition()
+    made = tool.definition(OPEN, gate.previews)
     described = f"{made['description'].rstrip()}{_HOW_TO_ASK}"
     ask = sdk_tool(ASK_PEOPLE, described, made["input_schema"])(gate.ask_people)
     server = {**create_sdk_mcp_server(SERVER, tools=[ask]), "alwaysLoad": True}
