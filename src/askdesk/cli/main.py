@@ -23,6 +23,7 @@ COMMANDS = {
     "link": "make a link that signs a browser in to the page",
     "token": "make, list and revoke tokens for the HTTP API",
     "notify": "see whether notifications arrive",
+    "log": "questions and answers found in transcripts and API logs",
     "demo": "see it work: a scripted agent asks, you answer",
     "doctor": "tell what is installed, which store is used and what is wrong",
 }
