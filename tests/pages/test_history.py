@@ -1,12 +1,26 @@
 """What was settled: found again by words and fields, with what was not chosen, each at an address of its own."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Page, expect
 from tests.pages.house import DATABASE, NAME, PARTS, SIMPLE, House, follow
 
-from askdesk.core.model import Allowed, Answer, Answered, Ask, Asker, Declined, Denied, Reply
+from askdesk.core.model import (
+    Allowed,
+    Answer,
+    Answered,
+    Ask,
+    Asker,
+    Declined,
+    Denied,
+    Option,
+    Question,
+    Questions,
+    Reply,
+    Settlement,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -147,3 +161,54 @@ async def test_older_ones_are_on_further_pages(house: House) -> None:
     await expect(rows.last).to_contain_text("agent 0 ·")
     await expect(page.get_by_label("By")).to_have_value("ana")
     await expect(page.get_by_role("link", name="Older ones")).to_have_count(0)
+
+
+LAYOUT = Question(
+    "Which layout?",
+    [Option("Wide", "One column", "+------+\n| WIDE |\n+------+"), Option("Tall", "Two", "+--+\n|T |\n+--+")],
+    header="Layout",
+)
+
+
+async def imported(house: House) -> Ask:
+    """An ask with times of its own, as out of a log."""
+    asker = Asker("claude-code", session="7339e977", project="/srv/shop")
+    asked = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+    ask = Ask("0123456789abcdef", Questions([LAYOUT]), asker, asked, "toolu_1", preview_format="markdown")
+    said = Answered([Answer(["Wide"], note="but blue")])
+    await house.desk.store.add(ask)
+    await house.desk.store.settle(
+        ask.id, Settlement(said, asked + timedelta(minutes=3, seconds=20), "log toolu_1", surface="claude-code")
+    )
+    return ask
+
+
+async def test_a_settled_ask_says_when_it_was_asked_how_long_it_took_and_where_it_came_from(house: House) -> None:
+    ask = await imported(house)
+    page = await house.person("ana", f"/asks/{ask.id}")
+    asked = f"{ask.created.astimezone():%Y-%m-%d %H:%M}"
+
+    await expect(page.locator(".ended")).to_contain_text("answered on claude-code · 2026-03-01")
+    await expect(page.locator(".took")).to_have_text(f"asked {asked}, took 3m 20s · session 7339e977")
+
+
+async def test_the_previews_of_a_settled_ask_stand_side_by_side_with_the_chosen_one_marked(house: House) -> None:
+    ask = await imported(house)
+    page = await house.person("ana", f"/asks/{ask.id}", viewport={"width": 1280, "height": 900})
+
+    await expect(page.locator(".chosen figure")).to_contain_text("WIDE")
+    await expect(page.locator(".unchosen figure")).to_contain_text("T")
+    wide, tall = [await page.locator(f".{name} figure").bounding_box() for name in ("chosen", "unchosen")]
+    assert wide is not None
+    assert tall is not None
+    assert (wide["y"], wide["x"] + wide["width"] < tall["x"]) == (tall["y"], True)
+
+    await page.get_by_role("link", name="Compare").click()
+    await expect(page.locator(".compared figure")).to_have_count(2)
+
+
+async def test_what_came_out_of_a_log_is_found_by_where_it_came_from(house: House) -> None:
+    asks = {**await settled(house), "log": await imported(house)}
+    page = await house.person("ana", "/settled?q=on:claude-code+blue")
+
+    assert await found(page, asks) == ["log"]

@@ -13,6 +13,7 @@ from askdesk.core.model import (
     Ask,
     Declined,
     Denied,
+    Entry,
     Option,
     Outcome,
     Question,
@@ -20,6 +21,7 @@ from askdesk.core.model import (
     Settlement,
 )
 from askdesk.core.text import Shown, shown
+from askdesk.surfaces.asker import lasted
 from askdesk.surfaces.texts import say
 
 
@@ -28,7 +30,17 @@ def ended_words(settlement: Settlement) -> Shown:
     what = outcome_word(settlement.outcome)
     if settlement.by and settlement.surface:
         return say("ended.by_on", what=what, by=shown(settlement.by), surface=shown(settlement.surface))
+    if settlement.surface:
+        return say("ended.on", what=what, surface=shown(settlement.surface))
     return say("ended.by", what=what, by=shown(settlement.by)) if settlement.by else what
+
+
+def took_words(entry: Entry) -> Shown:
+    """When an ask was made, and how long it took until it ended."""
+    asked = Shown(f"{entry.ask.created.astimezone():%Y-%m-%d %H:%M}")
+    if entry.settlement is None or entry.settlement.at < entry.ask.created:
+        return say("ended.asked", when=asked)
+    return say("ended.took", when=asked, span=Shown(lasted(entry.settlement.at - entry.ask.created)))
 
 
 def outcome_word(outcome: Outcome) -> Shown:
