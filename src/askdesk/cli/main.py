@@ -19,10 +19,15 @@ COMMANDS = {
     "inbox": "all open asks, live: answer one after the other",
     "answer": "settle an ask: answer, decline, allow or deny",
     "withdraw": "take an ask back",
+    "claude": "run Claude with a desk: it asks, you answer, here or anywhere",
     "serve": "run the page and the HTTP API",
     "link": "make a link that signs a browser in to the page",
+    "mcp": "be the tool that an agent asks before it runs another",
     "token": "make, list and revoke tokens for the HTTP API",
     "notify": "see whether notifications arrive",
+    "hook": "answer an event of Claude Code's hooks",
+    "install": "let an agent host ask at the desk",
+    "uninstall": "take that back",
     "log": "questions and answers found in transcripts and API logs",
     "demo": "see it work: a scripted agent asks, you answer",
     "doctor": "tell what is installed, which store is used and what is wrong",
@@ -94,6 +99,12 @@ def _main(given: list[str]) -> int:
     if name not in COMMANDS:
         print(f"askdesk: there is no command {name!r}; askdesk --help lists them", file=sys.stderr)
         return INVALID
+    if name == "hook":
+        from askdesk.cli.hook_start import answered
+
+        if answered(given[1:]):
+            return ANSWERED
+        return min(_run(name, given[1:]), FAILED)  # a 2 would be a no to Claude Code
     return _run(name, given[1:])
 
 
