@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from askdesk.core.errors import InvalidSettings, Problem, quoted
 
@@ -180,6 +181,18 @@ SETTINGS = (
         "how many seconds an ask may be open before anybody is told",
     ),
 )
+
+
+def hook_socket(store: str) -> Path | None:
+    """Where a server of this store answers hooks of this machine; None where it has no place for it here."""
+    scheme, colon, rest = store.partition(":")
+    if not colon or "/" in scheme:  # a path
+        return Path(f"{Path(store).expanduser().absolute()}.sock")
+    if scheme == "sqlite" and rest.startswith("///"):
+        return Path(f"{unquote(rest[2:])}.sock")
+    if scheme in ("postgresql", "postgres"):
+        return _data_folder(os.environ) / "askdesk" / f"hooks-{zlib.crc32(store.encode()):08x}.sock"
+    return None
 
 
 def config_path(environ: Mapping[str, str]) -> Path:

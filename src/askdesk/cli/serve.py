@@ -95,11 +95,31 @@ async def _serve(given: Namespace, address: Address) -> int:
         name = await serving.begin(desk.shelf, url, desk.now())
         try:
             await _greet(given, address, desk, url, settings)
-            async with _notifying(given, desk, url, settings):
+            async with _notifying(given, desk, url, settings), _hooks(given, desk, settings):
                 await serve(service, address, listening)
         finally:
             await serving.end(desk.shelf, name)
     return say("the desk is closed")
+
+
+@asynccontextmanager
+async def _hooks(given: Namespace, desk: Desk, settings: Settings) -> AsyncIterator[None]:
+    """Answer the hooks of agents on this machine, where the store has a place for it here."""
+    from askdesk.settings import hook_socket
+
+    path = hook_socket(given.store or settings.store)
+    if path is None or sys.platform == "win32":
+        yield
+        return
+    from askdesk.adapters.claude_hook import ClaudeHook
+    from askdesk.core.limits import OPEN
+    from askdesk.open import sized
+    from askdesk.server import hooks
+
+    async with hooks.answering(ClaudeHook(desk, by=settings.by), path, sized(OPEN, settings)) as trouble:
+        if trouble:
+            say(f"hooks of this machine go to the store by themselves: {trouble}")
+        yield
 
 
 async def _greet(given: Namespace, address: Address, desk: Desk, url: str, settings: Settings) -> None:

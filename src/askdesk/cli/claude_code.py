@@ -1,0 +1,245 @@
+"""Claude Code's settings: the hooks that we want there, and a file of settings that is changed and put back with care.
+
+`wanted`, `added` and `removed` are pure. A file is written whole or not at all, with what it was before beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from askdesk.cli.hook_start import SECONDS
+from askdesk.core.errors import InvalidSettings, Problem
+from askdesk.wire import tool
+
+Hooks: TypeAlias = dict[str, list[dict[str, Any]]]
+Scope: TypeAlias = Literal["user", "project"]
+
+CLIENT = Path(__file__).with_name("hook_client.py")
+PLUGIN = Path(__file__).parent.parent / "plugins" / "claude-code"
+ROUTE = "/v1/hooks/claude-code"
+TOKEN = "ASKDESK_TOKEN"  # noqa: S105 - the name of a variable
+_MOMENT = 60  # seconds for hooks that only tell
+_GONE = '{"systemMessage":"askdesk is not where it was: install it again, or remove its hooks from the settings"}'
+_OURS = re.compile(r"askdesk[/\\]cli[/\\]hook_client\.py|\baskdesk hook\b")
+
+
+class Way(NamedTuple):
+    """How hooks reach the desk: by a command on this machine, or straight to a server."""
+
+    mode: Literal["both", "desk"] = "both"
+    permissions: bool = False
+    socket: str = "-"
+    store: str = ""
+    url: str = ""
+
+    def hook(self, seconds: int) -> dict[str, Any]:
+        if self.url:
+            return {
+                "type": "http",
+                "url": f"{self.url.rstrip('/')}{ROUTE}?mode={self.mode}&seconds={seconds}",
+                "timeout": seconds,
+                "headers": {"Authorization": f"Bearer ${TOKEN}"},
+                "allowedEnvVars": [TOKEN],
+            }
+        return {"type": "command", "command": self._command(seconds), "timeout": seconds}
+
+    def _command(self, seconds: int) -> str:
+        """Python ends with 2 where it cannot read its file, and 2 blocks the call: so it is looked for first."""
+        python, client = shlex.quote(sys.executable), shlex.quote(str(CLIENT))
+        given = shlex.join([self.socket, self.mode, str(seconds), *([self.store] if self.store else [])])
+        run = f"exec {python} -I -S {client} {given}"
+        return f"if [ -x {python} ] && [ -r {client} ]; then {run}; fi; echo {shlex.quote(_GONE)}"
+
+
+def wanted(way: Way) -> Hooks:
+    """The hooks for a way. Straight to a server, others tell it what it cannot read in the transcript."""
+    waits_before = way.mode == "desk"
+    hooks: Hooks = {"PreToolUse": [_entry(way.hook(SECONDS if waits_before else _MOMENT), tool.NAME)]}
+    if way.mode == "both" or way.permissions:
+        hooks["PermissionRequest"] = [_entry(way.hook(SECONDS), "*" if way.permissions else tool.NAME)]
+    if way.mode == "both":
+        hooks["PostToolUse"] = [_entry(way.hook(_MOMENT), tool.NAME)]
+    if way.url:
+        hooks |= {name: [_entry(way.hook(_MOMENT))] for name in ("PostToolBatch", "UserPromptSubmit", "SessionEnd")}
+    else:
+        hooks["Notification"] = [_entry(way.hook(_MOMENT))]
+    return hooks
+
+
+def _entry(hook: dict[str, Any], matcher: str = "") -> dict[str, Any]:
+    return {**({"matcher": matcher} if matcher else {}), "hooks": [hook]}
+
+
+def added(settings: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
+    """Settings with these hooks behind those that are there."""
+    there = dict(settings.get("hooks", {}))
+    return {**settings, "hooks": there | {name: [*there.get(name, []), *mine] for name, mine in hooks.items()}}
+
+
+def removed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without any hook of ours, and without what only they had made necessary."""
+    if not any(ours(settings)):
+        return dict(settings)
+    hooks = {name: _others(entries) for name, entries in settings["hooks"].items()}
+    kept = {name: entries for name, entries in hooks.items() if entries or not settings["hooks"][name]}
+    rest = {name: value for name, value in settings.items() if name != "hooks"}
+    return {name: kept if name == "hooks" else value for name, value in settings.items()} if kept else rest
+
+
+def _others(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    kept = []
+    for entry in entries:
+        others = [hook for hook in entry["hooks"] if not _is_ours(hook)]
+        if len(others) == len(entry["hooks"]):
+            kept.append(entry)
+        elif others:
+            kept.append({**entry, "hooks": others})
+    return kept
+
+
+def ours(settings: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Every hook of ours, with the name of its event."""
+    return [
+        (name, hook)
+        for name, entries in settings.get("hooks", {}).items()
+        for entry in entries
+        for hook in entry["hooks"]
+        if _is_ours(hook)
+    ]
+
+
+def _is_ours(hook: Mapping[str, Any]) -> bool:
+    if hook.get("type") == "http":
+        return ROUTE in str(hook.get("url"))
+    return bool(_OURS.search(str(hook.get("command"))))
+
+
+def settings_path(scope: Scope) -> Path:
+    """The user's settings, or those of this machine for the project in this folder."""
+    if scope == "project":
+        return Path.cwd() / ".claude" / "settings.local.json"
+    folder = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(folder) if folder else Path.home() / ".claude") / "settings.json"
+
+
+class SettingsFile:
+    """A file of Claude Code's settings. Where it is a link, what it leads to is changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._real = path.resolve()
+        self._backup = self._real.with_name(f"{self._real.name}.askdesk-backup")
+        self._note = self._real.with_name(f"{self._real.name}.askdesk-installed")
+        self.raw = self._read(self._real)
+
+    @property
+    def text(self) -> str:
+        return "" if self.raw is None else self.raw.decode("utf-8", "replace")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is in it; InvalidSettings where that is nothing that we dare to change."""
+        if self.raw is None or not self.raw.strip():
+            return {}
+        try:
+            value = json.loads(self.raw.decode("utf-8"))
+        except ValueError as error:
+            raise self._wrong(f"is not JSON, and was not touched: {error}") from None
+        if not isinstance(value, dict) or not _is_hooks(value.get("hooks", {})):
+            raise self._wrong("does not have the form of Claude Code's settings, and was not touched")
+        return value
+
+    def written(self, settings: Mapping[str, Any]) -> str:
+        """Settings in the hand that the file was written in."""
+        indent = re.search(r"^[{\[]\r?\n([ \t]+)", self.text)
+        text = json.dumps(settings, ensure_ascii=False, indent=indent[1] if indent else 2)
+        return text if self.raw is not None and not self.text.endswith("\n") else f"{text}\n"
+
+    def installed(self, hooks: Hooks) -> str:
+        """What the file will hold: hooks of ours that are there already are replaced."""
+        return self.written(added(removed(self.settings), hooks))
+
+    def uninstalled(self) -> bytes | None:
+        """What the file will hold without us: to the byte what it was, unless somebody changed it since."""
+        note, backup = self._noted(), self._read(self._backup)
+        if note == {"v": 1, "installed": _digest(self.raw), "before": _digest(backup)}:
+            return backup
+        if not ours(self.settings):
+            return self.raw
+        return self.written(removed(self.settings)).encode()
+
+    def install(self, text: str) -> None:
+        before = self.uninstalled()
+        self._real.parent.mkdir(parents=True, exist_ok=True)
+        self._put(self._backup, before)
+        note = {"v": 1, "installed": _digest(text.encode()), "before": _digest(before)}
+        self._put(self._note, json.dumps(note).encode())
+        self._put(self._real, text.encode())
+        self.raw = text.encode()
+
+    def uninstall(self) -> None:
+        before = self.uninstalled()
+        self._put(self._real, before)
+        self._put(self._backup, None)
+        self._put(self._note, None)
+        self.raw = before
+
+    def _noted(self) -> object:
+        with suppress(ValueError):
+            return json.loads(self._read(self._note) or b"")
+        return None
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._wrong(f"{error.strerror}") from None
+
+    def _put(self, path: Path, data: bytes | None) -> None:
+        """All of it or nothing: beside it first, safe on the disk, then in its place."""
+        try:
+            if data is None:
+                with suppress(FileNotFoundError):
+                    path.unlink()
+                return
+            mode = self._real.stat().st_mode & 0o777 if self._real.exists() else 0o600
+            beside = path.with_name(f"{path.name}.{os.getpid()}")
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError as error:
+            raise self._wrong(f"{path.name} cannot be written: {error.strerror}") from None
+
+    def _wrong(self, why: str) -> InvalidSettings:
+        return InvalidSettings([Problem(str(self.path), why)])
+
+
+def _digest(data: bytes | None) -> str | None:
+    return None if data is None else sha256(data).hexdigest()
+
+
+def _is_hooks(hooks: object) -> bool:
+    return isinstance(hooks, dict) and all(
+        isinstance(entries, list)
+        and all(
+            isinstance(entry, dict)
+            and isinstance(entry.get("hooks"), list)
+            and all(isinstance(hook, dict) for hook in entry["hooks"])
+            for entry in entries
+        )
+        for entries in hooks.values()
+    )
