@@ -9,7 +9,10 @@ from axe_playwright_python.async_playwright import Axe  # type: ignore[import-un
 from playwright.async_api import Page, expect
 from tests.pages.house import COUNT, DATABASE, NAME, PARTS, SIMPLE, House
 
+from askdesk.core import work
+from askdesk.core.clock import SystemClock
 from askdesk.core.model import Allowed, Answer, Answered, Asker, Declined, Denied, Option, Permission, Question
+from askdesk.core.work import Work
 from askdesk.surfaces import draft
 from askdesk.surfaces.draft import Draft
 
@@ -45,6 +48,8 @@ RULED = Permission(
 )
 LONG = Permission("Bash", {"command": "\n".join(f"echo {n} {'x' * 200}" for n in range(100))})
 EDIT = Permission("Edit", {"file_path": "/srv/app/a.py", "old_string": "a = 1\nb = 2\n", "new_string": "a = 1\n"})
+
+AGENT = Asker("claude", "s-1", "/srv/site", parent="planner")
 
 View = Callable[[House, Page], Awaitable[None]]
 
@@ -185,7 +190,30 @@ async def _signed_out(house: House, page: Page) -> None:
     await page.goto("/")
 
 
+async def _agent(house: House, page: Page) -> None:
+    await _at_work(house)
+    await page.goto(f"/agents/{work.address(AGENT)}")
+    await page.locator("details.stop summary").click()
+
+
+async def _beside(house: House, page: Page) -> None:
+    await _at_work(house)
+    ask = await house.desk.post(DATABASE, asker=AGENT)
+    await page.goto(f"/asks/{ask.id}")
+    await expect(button(page, "tell")).to_be_visible()
+
+
+async def _at_work(house: House) -> None:
+    """An agent that has heard something, and not all of it."""
+    at_work = Work(house.desk.shelf, AGENT, SystemClock())
+    await at_work.begin()
+    await at_work.delivered(await house.desk.tell(AGENT, "use\ntabs", by="ana", surface="page"))
+    await house.desk.tell(AGENT, "x" * 300, stop=True, by="bo", surface="inbox")
+
+
 VIEWS: Mapping[str, View] = {
+    "agent": _agent,
+    "beside": _beside,
     "empty": _empty,
     "full": _full,
     "questions": _questions,
@@ -233,7 +261,7 @@ async def look(page: Page, width: int, colours: Any) -> None:
 async def test_axe_finds_nothing_in_spanish(house: House) -> None:
     page = await house.person(locale="es", reduced_motion="reduce")
 
-    for name in ("questions", "permission", "answered", "history"):
+    for name in ("questions", "permission", "answered", "history", "agent"):
         await VIEWS[name](house, page)
         await expect(page.locator("html")).to_have_attribute("lang", "es")
         assert await flaws(page) == [], name
@@ -312,7 +340,7 @@ async def walked(page: Page) -> list[tuple[str, bool, bool]]:
     return list(stops.values())
 
 
-@pytest.mark.parametrize("name", ["questions", "permission", "history"])
+@pytest.mark.parametrize("name", ["questions", "permission", "history", "agent"])
 async def test_tab_stops_at_everything_in_sight_and_with_a_ring(house: House, name: str) -> None:
     page = await house.person()
     await VIEWS[name](house, page)

@@ -84,7 +84,8 @@ async def test_an_agent_lists_who_works_and_what_was_said_and_heard_and_nothing_
     await server.desk.shelf.put("draft/x/ana", "{}")
     await Work(server.desk.shelf, THEIRS, FakeClock()).begin()
     seen = {}
-    for name, limits in {"any": {}, "ours": {"projects": ["ours"]}, "theirs": {"projects": ["theirs"]}}.items():
+    tokens: dict[str, dict[str, Any]] = {"any": {}, "ours": {"projects": ["ours"]}, "theirs": {"projects": ["theirs"]}}
+    for name, limits in tokens.items():
         answer = await server.request("GET", "/v1/shelf", token=await server.token("asker", **limits))
         seen[name] = {document["name"] for document in answer.json["documents"]}
     theirs = f"working/{work.address(THEIRS)}"

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import pytest
 from tests.server.running import ANSWERED, QUESTIONS, Answer, Client, Running, running
 
+from askdesk.core import work
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.model import Answered, Asker, Question
+from askdesk.core.work import Work
 from askdesk.server import tokens
 from askdesk.server.app import DOORS
 from askdesk.stores.memory import MemoryStore
@@ -66,6 +68,9 @@ TABLE: Mapping[tuple[str, str], Row] = {
             ("POST", "/asks/{id}/draft", 403, 404),
             ("GET", "/asks/{id}/previews/{question}/{option}", 404, 404),  # where there is no preview
             ("GET", "/asks/{id}/compare/{question}", 404, 404),
+            ("GET", "/agents/{address}", 200, 404),
+            ("POST", "/agents/{address}", 403, 403),
+            ("GET", "/fragments/agents/{address}", 200, 404),
             ("GET", "/settled", 200, 200),
             ("GET", "/fragments/list", 200, 200),
             ("GET", "/fragments/asks/{id}", 200, 404),
@@ -102,8 +107,9 @@ async def answer_of(server: Running, route: tuple[str, str], headers: Mapping[st
     """The answer of a route, without the id that the request named; of a stream only its head."""
     (method, template), body = route, TABLE[route].body
     ask_id = await an_ask(server)
+    await Work(server.desk.shelf, OURS, FakeClock()).begin()
     path = template.replace("{id}", ask_id).replace("{name:path}", f"draft/{ask_id}/ana")
-    path = path.format(question=0, option=0, name="none.css")
+    path = path.format(question=0, option=0, name="none.css", address=work.address(OURS))
     if body == SETTLEMENT:
         body = {**SETTLEMENT, "reply": {"outcome": "answered", "answers": [{"chosen": ["a"]}]}}
     async with server.client() as client:

@@ -248,7 +248,7 @@ class Desk:
 
     async def tell(
         self,
-        asker: Asker,
+        asker: Asker | str,
         text: str = "",
         *,
         stop: bool = False,
@@ -256,13 +256,17 @@ class Desk:
         surface: str = "",
         submission: str | None = None,
     ) -> Instruction:
-        """Tell an agent something unasked, or to stop. It is kept, and delivered once, also to one that comes back."""
+        """Tell an agent something unasked, or to stop. It is kept, and delivered once, also to one that comes back.
+
+        The agent is an asker, or the address of one.
+        """
         instruction = Instruction(
             id=submission or self._new_id(), text=text, stop=stop, by=by, surface=surface, at=self._clock.now()
         )
         if (size := len(_encoder.encode(instruction))) > self._limits.size:
             raise InvalidReply(f"must not be longer than {self._limits.size} bytes, is {size}")
-        return await work.tell(self.shelf, work.address(asker), instruction)
+        to = work.address(asker) if isinstance(asker, Asker) else asker
+        return await work.tell(self.shelf, to, instruction)
 
     def at_work(self, asker: Asker) -> AbstractAsyncContextManager[work.Work]:
         """Let people see that this agent works, and tell it something, for as long as the block runs."""

@@ -15,6 +15,7 @@ from askdesk.core.desk import new_id
 from askdesk.core.errors import AlreadySettled, InvalidReply
 from askdesk.core.model import Ask, Entry, Permission, Settlement
 from askdesk.server import stamps
+from askdesk.server.agent_page import telling_beside
 from askdesk.server.doors import Door
 from askdesk.server.place import PAGE, Place, fields_of, is_ours, our_fields, page
 from askdesk.server.problems import Refused
@@ -59,6 +60,7 @@ async def _shown(place: Place, entry: Entry, *, status: int = 200, **given: Any)
     values = await _values(place, entry, **given)
     listed = await place.listed()
     values |= {"listed": listed, "count": listed.total, "current": entry.ask.id, "title": subject(entry.ask)}
+    values["telling"] = await telling_beside(place, entry.ask)
     return await place.html("desk.html", status, place="" if entry.settlement else "open", **values)
 
 

@@ -31,6 +31,7 @@ LANGUAGE = "askdesk-language"
 PAGE: tuple[Kind, ...] = ("page",)
 _MOST_LISTED = 500
 _MOST_FIELDS = 500
+_SENT_TO = ("/asks/{id}", "/agents/{address}")
 
 
 class Reader(NamedTuple):
@@ -72,7 +73,8 @@ class Place(NamedTuple):
             asks += (entry.ask for entry in some.entries)
             if (after := some.after) is None:
                 break
-        return views.listed(asks, self.filter, self.service.desk.now(), is_cut=after is not None)
+        working = [agent for agent in await self.service.desk.working() if self.token.takes(agent.asker)]
+        return views.listed(asks, self.filter, self.service.desk.now(), working, is_cut=after is not None)
 
     async def entry(self, ask_id: str) -> Entry:
         entry = await self.service.desk.get(ask_id)
@@ -112,7 +114,7 @@ def language_of(request: Request) -> str:
 def path_of(request: Request) -> str:
     """Where to come back to: never with a code in it. What a form was sent to can be looked at, too."""
     path, query = request.url.path, request.url.query
-    if path == "/sign-in" or (request.method != "GET" and request.scope["askdesk.route"] != "/asks/{id}"):
+    if path == "/sign-in" or (request.method != "GET" and request.scope["askdesk.route"] not in _SENT_TO):
         return "/"
     return f"{path}?{query}" if query else path
 

@@ -1,4 +1,4 @@
-"""Proofs that the page gave out: that a form is ours, and that a call was shown, whole or not, and when.
+"""Proofs that the page gave out: that a form is ours, that an agent was known, that a call was shown and when.
 
 Made with the browser's own token as the key, so that nothing is kept and no other browser's hold.
 """
@@ -35,6 +35,15 @@ def form_proof(key: str) -> str:
 
 def is_form(key: str, proof: str) -> bool:
     return hmac.compare_digest(form_proof(key).encode(), proof.encode("utf-8", "surrogatepass"))
+
+
+def given(key: str, address: str) -> str:
+    """That this browser was given the box of an agent."""
+    return _proof(key, f"agent {address}")
+
+
+def is_given(key: str, address: str, proof: str) -> bool:
+    return hmac.compare_digest(given(key, address).encode(), proof.encode("utf-8", "surrogatepass"))
 
 
 def stamp(key: str, ask_id: str, seen: Seen) -> str:

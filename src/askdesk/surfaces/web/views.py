@@ -26,6 +26,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.core.text import Shown, cut, is_blank, shown
+from askdesk.core.work import Working
 from askdesk.surfaces.asker import age, is_gone, project_name
 from askdesk.surfaces.call import call_lines, changed_lines
 from askdesk.surfaces.draft import Draft
@@ -34,6 +35,7 @@ from askdesk.surfaces.phrases import answer_words, ended_words, subject, until_w
 from askdesk.surfaces.rule import rule_lines
 from askdesk.surfaces.spans import Line, Span
 from askdesk.surfaces.texts import say
+from askdesk.surfaces.web.agents import AgentRow, agent_row
 from askdesk.surfaces.web.markdown import markdown_html
 from askdesk.surfaces.web.markup import html_lines
 from askdesk.surfaces.web.plain import plain_html
@@ -87,21 +89,26 @@ class Row(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The list of open asks beside the page."""
+    """The list of open asks beside the page, and below them the agents at work."""
 
     rows: tuple[Row, ...]
     total: str  # of open asks, also those that the filter leaves out; "500+" where there are more than are listed
     filter: Filter
     agents: tuple[str, ...]
     projects: tuple[str, ...]
+    working: tuple[AgentRow, ...]
 
 
-def listed(asks: Sequence[Ask], filter: Filter, now: datetime, *, is_cut: bool = False) -> Listed:
-    """Of open asks, in the order that the filter wants; `is_cut` where there are more of them."""
+def listed(
+    asks: Sequence[Ask], filter: Filter, now: datetime, working: Sequence[Working] = (), *, is_cut: bool = False
+) -> Listed:
+    """Of open asks, in the order that the filter wants, and agents at work; `is_cut` where there are more asks."""
     rows = [row_of(Entry(ask), now) for ask in asks if filter.takes(ask.asker)]
-    agents = sorted({ask.asker.agent for ask in asks} | {filter.agent} - {""})
-    projects = sorted({ask.asker.project for ask in asks if ask.asker.project} | {filter.project} - {""})
-    return Listed(tuple(rows), f"{len(asks)}{'+' * is_cut}", filter, tuple(agents), tuple(projects))
+    askers = [*(ask.asker for ask in asks), *(agent.asker for agent in working)]
+    agents = sorted({asker.agent for asker in askers} | {filter.agent} - {""})
+    projects = sorted({asker.project for asker in askers if asker.project} | {filter.project} - {""})
+    at_work = tuple(agent_row(agent, now) for agent in working if filter.takes(agent.asker))
+    return Listed(tuple(rows), f"{len(asks)}{'+' * is_cut}", filter, tuple(agents), tuple(projects), at_work)
 
 
 def row_of(entry: Entry, now: datetime) -> Row:

@@ -3,7 +3,7 @@
 document.documentElement.classList.add("scripted");
 const find = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-const ask = () => find("#ask"), form = () => find("#answer"), list = () => find("#list");
+const ask = () => find("#ask"), form = () => find("#answer"), list = () => find("#list"), agent = () => find("#agent");
 const words = document.body.dataset;
 const isTyping = (element) => element?.matches?.("textarea, select, input:not([type=radio]):not([type=checkbox])");
 
@@ -38,8 +38,8 @@ function signedOut() {
 // The list: never moved under a pointer or a finger, nor is the row that has the focus taken away.
 let waiting = null, isPressed = false;
 const canHover = matchMedia("(hover: hover)");
-const rows = (list) => all("li[data-id]", list);
-const ids = (list) => rows(list).map((row) => row.dataset.id);
+const rows = (list) => all(".asks li[data-id]", list);
+const ids = (list) => all("li[data-id]", list).map((row) => row.dataset.id);
 const focusedRow = () => document.activeElement.closest("#list li")?.dataset.id;
 
 function isHeld(fresh) {
@@ -51,6 +51,7 @@ function isHeld(fresh) {
 async function readList(query = new URLSearchParams(list()?.dataset.query)) {
   const current = ask();
   if (current?.dataset.state === "open") query.set("current", current.dataset.id);
+  if (agent()) query.set("current", agent().dataset.id);
   return fragment(`/fragments/list?${query}`);
 }
 
@@ -233,15 +234,44 @@ document.addEventListener("submit", async (event) => {
 
 // The desk's answer is a whole page: of it, the ask takes its place here, and everything around it stays.
 async function settledHere(filled, submitter) {
-  if (filled !== form()) return !filled.isConnected;  // another form of the page; or somebody else was first meanwhile
+  const isTold = filled.matches(".tell");
+  if (!isTold && filled !== form()) return !filled.isConnected;  // another form; or somebody else was first meanwhile
   const body = fieldsOf(filled);
   body.append(submitter.name, submitter.value);
   const path = submitter.getAttribute("formaction") ?? filled.getAttribute("action");
   const answer = await fetch(path, { method: "POST", body }).then(parsed).catch(() => null);
   if (!answer) { tell(words.unsent, true); return true; }
-  const fresh = find("#ask", answer);
-  if (fresh) { put(fresh); hint(); }
+  const fresh = find(isTold ? "#telling" : "#ask", answer);
+  if (fresh && isTold) putTelling(fresh);
+  else if (fresh) { put(fresh); hint(); }
   return fresh !== null;
+}
+
+// What is told to an agent: typed words stay in this tab until they are on the desk, and the list says how far they are.
+const telling = () => find("#telling"), tellingKey = () => `tell ${telling().dataset.id}`;
+
+function putTelling(fresh) {
+  telling().replaceWith(fresh);
+  if (!find(".problem", fresh)) { sessionStorage.removeItem(tellingKey()); tell(fresh.dataset.kept); }
+  watchTelling();
+  find("textarea", fresh).focus();
+}
+
+function watchTelling() {
+  const text = telling() && find("textarea", telling());
+  if (!text) return;
+  const before = sessionStorage.getItem(tellingKey());
+  if (before && !text.value) { text.value = before; text.closest("details")?.setAttribute("open", ""); }
+  text.addEventListener("input", () => sessionStorage.setItem(tellingKey(), text.value));
+}
+
+async function refreshHeard() {
+  const here = find("#heard"), count = (heard) => all(".waits", heard).length;
+  if (!here) return;
+  const fresh = await fragment(here.dataset.path);
+  if (!here.isConnected) return;
+  here.replaceWith(fresh);
+  if (count(fresh) < count(here)) tell(find("li:not(.waits) .state", fresh)?.textContent);
 }
 
 function leaveWith(filled, submitter) {
@@ -337,7 +367,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 function move(by) {
-  const links = all(".asks li a");
+  const links = all(".asks li a, .agents li a");
   const at = links.indexOf(document.activeElement);
   const from = at >= 0 ? at : links.findIndex((link) => link.hasAttribute("aria-current"));
   links[Math.min(Math.max(from + by, 0), links.length - 1)]?.focus();
@@ -408,6 +438,7 @@ async function refresh() {
   isReading = true;
   try {
     await refreshList();
+    await refreshHeard().catch(() => null);  // an agent that is away may not be ours to know of any more
     if (isLost) { isLost = false; tell(words.back); keepDraft(); }
   } catch { if (!isOut) lost(); }
   isReading = false;
@@ -450,11 +481,15 @@ if (find("[data-keys]")) {  // somebody is signed in
   window.addEventListener("pageshow", (event) => { if (event.persisted) { isSending = false; listen(); } });
   document.addEventListener("pointerdown", () => { isPressed = true; });
   ["pointerup", "pointercancel"].forEach((name) => document.addEventListener(name, () => { isPressed = false; setTimeout(release); }));
-  setInterval(() => { if (document.visibilityState === "visible" && !isOut) hint(); }, 60000);
+  // Agents begin and end their work without a hint, and hear what they are told without one.
+  const looking = (deed) => () => { if (document.visibilityState === "visible" && !isOut) deed(); };
+  setInterval(looking(hint), 15000);
+  setInterval(looking(() => { if (find("#heard[data-waits]")) refreshHeard().catch(() => null); }), 1500);
   find("[data-keys]").addEventListener("click", (event) => { event.preventDefault(); showKeys(); });
 }
 watchList();
 watchForm();
+watchTelling();
 guard();
 stepper();
 offerNotes();
