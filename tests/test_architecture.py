@@ -36,6 +36,24 @@ def test_a_desk_in_memory_does_not_load_sqlite() -> None:
     assert loaded_by(code) & GUESTS == {"msgspec"}
 
 
+@pytest.mark.parametrize("command", ["mcp", "doctor"])
+def test_the_help_of_a_command_does_not_wait_for_a_guest_that_takes_long_to_load(command: str) -> None:
+    code = f"from askdesk.cli.main import main; main([{command!r}, '--help'])"
+    assert loaded_by(code) & {"mcp", "anyio", "claude_agent_sdk", "pydantic"} == set()
+
+
+@pytest.mark.parametrize(("guest", "home"), [("mcp", "adapters/mcp.py"), ("anyio", "adapters/mcp.py")])
+def test_a_guest_that_takes_long_to_load_is_known_to_one_file(guest: str, home: str) -> None:
+    knowing = [
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if (isinstance(node, ast.Import) and any(name.name.split(".")[0] == guest for name in node.names))
+        or (isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == guest)
+    ]
+    assert set(knowing) == {home}
+
+
 def test_imports_go_one_way() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     run = subprocess.run([linter, "--no-logo"], cwd=SOURCE.parent.parent, capture_output=True, text=True, check=False)

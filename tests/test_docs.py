@@ -45,8 +45,8 @@ SAID = [
     "EXPIRED: nobody answered",
     "run {'command': 'make deploy'}",
     '= "Day.js"',
-    '(what README.md holds)\nDENIED: the application did not allow this call; it did not run. It said: "only files of this '
-    'project"\nDENIED: the person did not allow this call; it did not run. They said: "not this one"\n',
+    '(what README.md holds)\nDENIED: the application did not allow this call; it did not run. It said: "only files of '
+    'this project"\nDENIED: the person did not allow this call; it did not run. They said: "not this one"\n',
     "chosen=('Postgres',)",
 ]
 
