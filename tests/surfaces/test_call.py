@@ -341,6 +341,24 @@ def test_a_write_of_no_text_is_shown_as_it_is() -> None:
     ]
 
 
+def test_a_plan_is_shown_as_it_was_written() -> None:
+    value = {"plan": "# Plan\n\n1. Test", "planFilePath": "/home/ana/.claude/plans/a.md"}
+    assert call("ExitPlanMode", value) == [
+        "Approve a plan and begin · ExitPlanMode",
+        "file: /home/ana/.claude/plans/a.md",
+        "│ # Plan",
+        "│ ",
+        "│ 1. Test",
+    ]
+
+
+def test_a_plan_that_is_not_there_is_warned_of() -> None:
+    assert call("ExitPlanMode", {}) == [
+        "Approve a plan and begin · ExitPlanMode",
+        "the call carries no plan: approving it approves whatever the agent has in mind",
+    ]
+
+
 def test_a_fetch_sets_the_host_apart() -> None:
     value = {"url": "https://docs.python.org/3/?q=x", "prompt": "Sum it up\nin a line", "depth": 2}
     lines = call_lines(Permission("WebFetch", value, "/srv"))
@@ -490,7 +508,7 @@ def test_json_is_coloured_lightly() -> None:
 
 
 def test_a_call_without_input_says_so() -> None:
-    assert call("ExitPlanMode", {}) == ["Tool ExitPlanMode", "no input"]
+    assert call("EnterPlanMode", {}) == ["Tool EnterPlanMode", "no input"]
 
 
 @pytest.mark.parametrize(
@@ -594,6 +612,7 @@ KNOWN = {
     "Write": ("file_path", "content"),
     "WebFetch": ("url", "prompt"),
     "WebSearch": ("query", "allowed_domains"),
+    "ExitPlanMode": ("plan", "planFilePath"),
 }
 NASTY = st.sampled_from('\n\r\t \\·│:"ab1\x1b\x85\u00a0\u200d\u202e\u0301\u3164😀й{}<@/')
 TEXTS = st.one_of(

@@ -175,6 +175,18 @@ def _search(rest: _Rest, folder: Sequence[Line]) -> Iterator[Line]:
     yield from folder
 
 
+def _exit_plan(rest: _Rest, folder: Sequence[Line]) -> Iterator[Line]:
+    """A plan to approve. Without one there is nothing to see but what the agent claims."""
+    yield from folder
+    if (path := _taken(rest, "planFilePath", str)) is not None:
+        yield _labelled("call.file", exactly(path, "bold"))
+    plan = _taken(rest, "plan", str)
+    if plan is None:
+        yield _warning("call.no_plan")
+    else:
+        yield from behind_margin(exact_lines(plan, "markdown"))
+
+
 def _other(rest: _Rest, folder: Sequence[Line]) -> Iterator[Line]:
     yield from folder
     if rest:
@@ -191,6 +203,7 @@ _TOOLS: dict[str, Callable[[_Rest, Sequence[Line]], Iterable[Line]]] = {
     "Write": _write,
     "WebFetch": _fetch,
     "WebSearch": _search,
+    "ExitPlanMode": _exit_plan,
 }
 
 
