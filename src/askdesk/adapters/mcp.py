@@ -112,12 +112,16 @@ class PermissionPrompt:
             ask = await self._posted(body, key, ask_id)
             ask_id = ask.id
             settlement = await self._desk.wait(ask_id)
-        except asyncio.CancelledError:  # the client takes its call back, or is gone
-            with anyio.move_on_after(_GOODBYE_SECONDS, shield=True), suppress(AskdeskError):
-                await self._desk.withdraw(ask_id, "the agent stopped waiting")
+        except BaseException:  # cancelled: the client takes its call back, or is gone; else the call will be denied
+            await self._take_back(ask_id)
             raise
         assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
         return permission.decision(ask.body, settlement.outcome)
+
+    async def _take_back(self, ask_id: str) -> None:
+        """Nobody waits for it any more, so nobody should be made to decide."""
+        with anyio.move_on_after(_GOODBYE_SECONDS, shield=True), suppress(AskdeskError):
+            await self._desk.withdraw(ask_id, "the agent stopped waiting")
 
     async def _posted(self, body: Questions | Permission, key: str | None, ask_id: str) -> Ask:
         try:
