@@ -172,8 +172,9 @@ def _split(question: Question, text: str) -> tuple[tuple[str, ...], str]:
     while head := next((token for token in tokens if own.startswith(f"{token}, ")), None):
         chosen.append(tokens.pop(head))
         own = own[len(head) + 2 :]
-    if chosen and not is_blank(own) and Answer(chosen, own, multi_select=True).text == text:
-        return tuple(chosen), own
+    for words in (own, _unquoted(own)):
+        if chosen and not is_blank(words) and Answer(chosen, words, multi_select=True).text == text:
+            return tuple(chosen), words
     return (), text
 
 

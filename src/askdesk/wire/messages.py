@@ -176,10 +176,10 @@ def _event(item: object) -> dict[str, Any] | None:
     """An event of a stream, bare or as `{"event": …, "data": {…}}`."""
     if isinstance(item, str):
         item = _opened(item.removeprefix("data:"))
-    if isinstance(item, dict) and item.get("type") not in _EVENTS and "data" in item:
+    if isinstance(item, dict) and _text(item.get("type")) not in _EVENTS and "data" in item:
         data = item["data"]
         item = _opened(data) if isinstance(data, str) else data
-    return item if isinstance(item, dict) and item.get("type") in _EVENTS else None
+    return item if isinstance(item, dict) and _text(item.get("type")) in _EVENTS else None
 
 
 def _joined(events: Iterable[Mapping[str, Any]]) -> list[Any]:

@@ -32,6 +32,7 @@ from askdesk.core.model import (
 )
 from askdesk.wire import tool
 from askdesk.wire.ending import Ending, Interrupted, Refused, Result, Told, Unanswered, ending
+from askdesk.wire.hook import AGENT, SURFACE
 from askdesk.wire.messages import Context, Message, decoded, messages
 
 LONGEST = 64 * 1024 * 1024  # bytes of a line, or of an object over several lines
@@ -282,7 +283,7 @@ def _call(block: dict[str, Any], context: Context, place: Place) -> Call:
         body,
         _asker(context),
         place,
-        "claude-code" if context.is_transcript else "api log",
+        SURFACE if context.is_transcript else "api log",
         context.at,
         problem=problem,
     )
@@ -295,20 +296,21 @@ def _body(given: object) -> tuple[Questions | Permission, str]:
             raise InvalidAsk(f"input: must be an object, is {quoted(given)}")
         return tool.parse(given), ""
     except InvalidAsk as error:
-        value = given if isinstance(given, dict) else {"input": given}
-        return Permission(tool.NAME, json_text(value)), str(error).replace("\n", "; ")
+        return _as_it_came(given), str(error).replace("\n", "; ")
 
 
-def json_text(value: object) -> str:
-    """The value as a text that means one thing; what makes it mean two is written out."""
-    text = msgspec.json.encode(value).decode("utf-8", "replace")
-    return text.replace("\\u0000", "\\\\u0000")
+def _as_it_came(given: object) -> Permission:
+    """The call as a tool call; as a text where no store would take the input itself."""
+    try:
+        return Permission(tool.NAME, given if isinstance(given, dict) else {"input": given})
+    except InvalidAsk:
+        return Permission(tool.NAME, {"input": msgspec.json.encode(given).decode("utf-8", "replace")})
 
 
 def _asker(context: Context) -> Asker:
     if context.is_subagent:
-        return Asker(context.agent or "subagent", context.session, context.project, parent="claude-code")
-    return Asker("claude-code" if context.is_transcript else "claude", context.session, context.project)
+        return Asker(context.agent or "subagent", context.session, context.project, parent=AGENT)
+    return Asker(AGENT if context.is_transcript else "claude", context.session, context.project)
 
 
 def _given(body: Questions | Permission) -> object:
