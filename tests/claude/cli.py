@@ -37,6 +37,7 @@ class Claude:
     def __init__(self, folder: Path, model: ScriptedModel) -> None:
         self.home, self.project, self.model = folder / "claude-home", folder / "project", model
         self.config = self.home / ".claude"
+        self.more: dict[str, str] = {}  # of the surroundings
         for path in (self.config, self.project):
             path.mkdir(parents=True, exist_ok=True)
 
@@ -51,6 +52,7 @@ class Claude:
             "DISABLE_TELEMETRY": "1",
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_ERROR_REPORTING": "1",
+            **self.more,
         }
 
     def settings(self, **values: Any) -> None:

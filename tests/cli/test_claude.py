@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -16,9 +17,11 @@ import pytest
 from tests.claude.cli import Claude
 from tests.claude.model import DATABASE, Call, Say, ScriptedModel, Turn
 from tests.cli.command import ASKDESK, Ran, askdesk, kept, kept_asks, settled, surroundings, until
+from tests.stores.remote import new_tokens, serving
 from tests.terminal import Terminal
 
 from askdesk.core.model import Allowed, Answer, Answered, Ask, Denied, Withdrawn
+from askdesk.open import open_desk
 
 SECONDS = 60.0
 QUESTION = Call("AskUserQuestion", DATABASE, "toolu_1")
@@ -165,10 +168,6 @@ def test_what_people_tell_it_is_its_next_task_while_it_stays(saying: Callable[..
 
 
 def tell(words: str) -> None:
-    import asyncio
-
-    from askdesk.open import open_desk
-
     async def told() -> None:
         async with open_desk() as desk:
             (working,) = await desk.working()
@@ -202,3 +201,28 @@ def test_a_claude_code_that_cannot_work_is_said(saying: Callable[..., Claude]) -
     done = subprocess.run(command, capture_output=True, text=True, env=surroundings(env), timeout=SECONDS, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("askdesk: Claude Code: API Error: Connection refused")
+
+
+def test_a_desk_that_is_killed_meanwhile_answers_nothing_by_itself(
+    saying: Callable[..., Claude], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claude asks at a desk server; kill -9, another one takes its place, and the person's answer arrives."""
+    claude = saying(QUESTION, TOUCH, Say("Built with Postgres."))
+    given = asyncio.run(new_tokens(tmp_path / "desk.db"))
+    with serving(tmp_path / "desk.db") as first:
+        remote = {"ASKDESK_STORE": first.url, "ASKDESK_TOKEN": given["asker_token"]}
+        monkeypatch.setenv("ASKDESK_STORE", str(tmp_path / "desk.db"))
+        claude.more = remote
+        with started(claude, "--surface", "none", "Build it") as process:
+            ask = the_open_ask()
+            first.killed()
+            settled(ask, POSTGRES)  # on the machine that keeps the desk, while no server runs
+            with serving(tmp_path / "desk.db", first.port) as second:
+                call = the_open_ask()
+                assert len(claude.model.requests) == 2
+                second.killed()
+            with serving(tmp_path / "desk.db", first.port):
+                settled(call, Denied("not now"))
+                ran = ended(process)
+    assert (ran.code, ran.out) == (0, "Built with Postgres.\n")
+    assert not (claude.project / "x").exists()

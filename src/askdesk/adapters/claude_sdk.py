@@ -229,12 +229,12 @@ class Gate:
         return await self._verdict(body, await self.outcome(body, context.tool_use_id, context.agent_id), context)
 
     async def outcome(self, body: Questions | Permission, key: str | None, agent_id: str | None) -> Outcome:
-        """How an ask ends. Cancelled, it is withdrawn: Claude Code has given the call up."""
+        """How an ask ends. It is withdrawn where Claude Code gives the call up, or showing it breaks."""
         ask = await self.post(body, key, agent_id)
         try:
             await self._show(ask)
             settlement = await self._desk.wait(ask.id)
-        except asyncio.CancelledError:
+        except BaseException:  # nobody will hear of an answer any more
             await asyncio.shield(self.withdraw(ask))
             raise
         assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement

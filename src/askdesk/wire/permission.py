@@ -32,8 +32,8 @@ def body(
     limits: Limits = OPEN,
 ) -> Questions | Permission:
     """What to ask people when an agent wants to call a tool: its questions where it asks, else whether it may."""
-    if name == tool.NAME:
-        return tool.parse(given, limits)
+    if name == tool.NAME:  # what else a host hands over has passed its own rules, such as a title above the questions
+        return tool.parse({field: given[field] for field in ("questions", "metadata") if field in given}, limits)
     return Permission(name, given, folder, description, suggestions)
 
 
