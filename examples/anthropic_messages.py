@@ -8,14 +8,15 @@ Answer in another terminal with `askdesk inbox`, or on the page of `askdesk serv
 
 import asyncio
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
 from anthropic import AsyncAnthropic
 
-from askdesk import Asker, open_desk, tool
+from askdesk import open_desk, tool
 from askdesk.adapters.tool import Dispatcher
+from askdesk.open import asker_here
 
 BASH = {
     "name": "Bash",
@@ -52,7 +53,7 @@ async def run(client: AsyncAnthropic, dispatcher: Dispatcher, model: str, task: 
 
 
 async def main() -> None:
-    parser = ArgumentParser(description=__doc__)
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("task", nargs="?", default="Set up a database for this project.")
     parser.add_argument("--model", default="claude-opus-5-5")
     parser.add_argument("--scripted", action="store_true", help="a scripted model instead of a real one")
@@ -60,7 +61,7 @@ async def main() -> None:
     client = scripted() if given.scripted else AsyncAnthropic()
     here = str(Path.cwd())
     async with open_desk() as desk:
-        dispatcher = Dispatcher(desk, {"Bash": bash}, asker=Asker("example", project=here), folder=here)
+        dispatcher = Dispatcher(desk, {"Bash": bash}, asker=asker_here("example", project=here), folder=here)
         print("The agent may ask: askdesk inbox, in another terminal, shows what.", file=sys.stderr)
         print(await run(client, dispatcher, given.model, given.task))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import select
@@ -26,6 +27,7 @@ from tests.cli.command import (
     surroundings,
     until,
 )
+from tests.stores.remote import new_tokens, serving
 
 from askdesk import __version__
 from askdesk.core.model import Allowed, Ask, Asker, Denied, Permission, Withdrawn
@@ -343,6 +345,27 @@ def test_when_the_store_is_gone_every_call_is_denied(host: Host) -> None:
     ran = host.leaves()
     assert (ran.code, ran.err.count("\n")) == (0, 1)
     assert ran.err.startswith("askdesk: a call is denied, because nobody could be asked: ")
+
+
+def test_a_desk_on_another_machine_serves_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = asyncio.run(new_tokens(tmp_path / "desk.db"))
+    with serving(tmp_path / "desk.db") as server:
+        monkeypatch.setenv("ASKDESK_STORE", server.url)
+        monkeypatch.setenv("ASKDESK_TOKEN", tokens["asker_token"])
+        host = Host()  # which has no token to answer with
+        monkeypatch.setenv("ASKDESK_ANSWER_TOKEN", tokens["answerer_token"])
+        try:
+            host.greets()
+            host.calls(CALL)
+            (ask,) = asked()
+            settled(ask, Allowed())
+            assert host.verdict() == {"behavior": "allow", "updatedInput": {"command": "make deploy"}}
+            host.calls({**CALL, "tool_use_id": "toolu_2"}, 2)
+            (ask,) = asked()
+            assert host.leaves().code == 0
+            withdrawn(ask)
+        finally:
+            host.close()
 
 
 def test_without_the_library_the_command_says_what_to_install(tmp_path: Path) -> None:

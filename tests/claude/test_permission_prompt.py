@@ -154,8 +154,13 @@ def test_when_the_server_is_killed_nothing_runs_and_the_ask_stays(prompted: Prom
     assert ask.asker.process is not None
     os.kill(ask.asker.process, signal.SIGKILL)
     prompted.ends()
-    (result,) = prompted.model.results.values()
-    assert (result["is_error"], prompted.made, kept(ask.id).settlement) == (True, [], None)
+    assert prompted.model.results == {
+        "toolu_touch": {
+            "content": "<tool_use_error>Error calling tool (Bash): Connection closed</tool_use_error>",
+            "is_error": True,
+        }
+    }
+    assert (prompted.made, kept(ask.id).settlement) == ([], None)
 
 
 @pytest.mark.parametrize("prompted", [[[QUESTION, TOUCH], Say("bye")]], indirect=True)
