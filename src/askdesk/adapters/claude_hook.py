@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from askdesk.adapters import claude_transcript
 from askdesk.core.desk import Desk
-from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidReply, InvalidSettings
+from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, InvalidSettings, KeyReused
 from askdesk.core.model import (
     Answered,
     Ask,
@@ -44,6 +44,7 @@ Tell: TypeAlias = Callable[[Event, list[Ask]], Awaitable[None]]
 SHELF = "claude-code/"
 _LOOKED_THROUGH = 50  # settled asks, the newest first
 _LONGEST_REASON = 500
+_ANOTHERS = "another ask has the id of this call"
 _LAST_WORDS = 1.0  # seconds for a transcript to tell what happened; it is written a tenth of one behind
 
 
@@ -167,9 +168,12 @@ class ClaudeHook:
         event = visit.event
         asker = event.asker(visit.host, visit.process)
         for each in (key, f"{key}/{visit.nonce}"):
-            ask = await self._desk.post(body, asker=asker, key=each or None, preview_format=visit.previews)
+            try:
+                ask = await self._desk.post(body, asker=asker, key=each or None, preview_format=visit.previews)
+            except KeyReused:  # whose, is nobody's to find out
+                raise InvalidAsk(_ANOTHERS) from None
             if not self._knows(ask):
-                raise InvalidReply("this key is another's")
+                raise InvalidAsk(_ANOTHERS)
             settled = (await self._desk.get(ask.id)).settlement
             if not (settled and isinstance(settled.outcome, Withdrawn)):
                 break

@@ -17,8 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askdesk.adapters.claude_hook import ClaudeHook, Mode, Visit
 from askdesk.core import strict, work
 from askdesk.core.checks import text_problems
 from askdesk.core.desk import new_id
@@ -30,7 +31,7 @@ from askdesk.server.doors import Door
 from askdesk.server.problems import Refused
 from askdesk.server.service import Service
 from askdesk.server.tokens import Token
-from askdesk.wire import api, permission, tool
+from askdesk.wire import api, hook, permission, tool
 
 _T = TypeVar("_T")
 
@@ -43,6 +44,8 @@ _ONE_ASK = 5_000  # bytes that count as one
 _SMALL = 20_000  # bytes, which the event loop can read by the way
 _MOST_VALUES = 20_000  # of an input; a text of a megabyte is one
 _LATEST = timedelta(days=40_000)  # beyond all who wait, and short of where calendars end
+_LEFT_TO_HOOKS = 10.0  # seconds before the time when Claude Code gives up
+_MODES: tuple[Mode, ...] = ("both", "desk")
 _ID = re.compile(api.ID)
 _encoder = msgspec.json.Encoder()
 
@@ -206,6 +209,51 @@ async def withdraw(service: Service, request: Request, token: Token) -> ASGIApp:
     return _json(settlement)
 
 
+async def claude_hook(service: Service, request: Request, token: Token) -> ASGIApp:
+    """An event of Claude Code's, answered once there is a decision. It may name files: those of another machine."""
+    query = _query(request, "mode", "seconds")
+    raw = await _json_body(request)
+    if seconds := service.asks.take(token.id, max(1, len(raw) / _ONE_ASK)):
+        raise Refused(429, "too-many", "too many asks a minute", headers={"Retry-After": f"{seconds + 1:.0f}"})
+    event = await _apart(raw, partial(_event, service, raw))
+    if event.name == "Ping":
+        return Response(b'{"pong":"server"}', media_type="application/json")
+    shelf_rules.check_asker(token, event.asker())
+    mode = _one_of(query, "mode", _MODES, "both")
+    left = max(_seconds(query.get("seconds", "600"), "seconds") - _LEFT_TO_HOOKS, 1.0)
+    return await _decided(service, request, token, Visit(event, mode, seconds=left))
+
+
+async def _decided(service: Service, request: Request, token: Token, visit: Visit) -> ASGIApp:
+    claude = ClaudeHook(service.desk, by=None, knows=token.knows)
+    is_gone = False
+
+    async def receive() -> Message:
+        nonlocal is_gone
+        message = await request.receive()
+        is_gone |= message["type"] == "http.disconnect"
+        return message
+
+    async def handled() -> bytes:
+        return _encoder.encode(await claude.handled(visit) or {})
+
+    reply = await service.streams.wait(token, handled(), receive)
+    if reply is None and is_gone:
+        await claude.left(visit)
+    if reply is None:
+        raise Refused(503, "stopping")
+    if not await tokens.is_still_valid(service.desk.shelf, token, service.desk.now()):
+        raise Refused(401, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
+    return Response(reply, media_type="application/json")
+
+
+def _event(service: Service, raw: bytes) -> hook.Event:
+    event = hook.read(raw, size=service.limits.size, depth=service.limits.depth)
+    if event.input and not event.asks_questions:
+        _check_values(Permission(event.tool or "tool", event.input))
+    return event
+
+
 async def expire(service: Service, request: Request, token: Token) -> ASGIApp:
     expired = await service.desk.store.expire(service.desk.now())
     if token.is_limited:
@@ -290,6 +338,7 @@ DOORS = (
     Door("GET", "/v1/asks/{id}", get_ask, ("asker", "answerer")),
     Door("POST", "/v1/asks/{id}/settlement", settle, ("answerer",)),
     Door("POST", "/v1/asks/{id}/withdrawal", withdraw, ("asker",)),
+    Door("POST", "/v1/hooks/claude-code", claude_hook, ("asker",)),
     Door("POST", "/v1/expiry", expire, ("asker", "answerer")),
     Door("GET", "/v1/shelf", list_shelf, ("asker", "answerer")),
     Door("GET", "/v1/shelf/{name:path}", get_document, ("asker", "answerer")),
@@ -353,12 +402,12 @@ def _limit(query: dict[str, str]) -> int:
     return int(given)
 
 
-_SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+_SECONDS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?", re.ASCII)
 
 
-def _seconds(given: str) -> float:
+def _seconds(given: str, name: str = "wait") -> float:
     if not _SECONDS.fullmatch(given):
-        raise InvalidAsk([Problem("wait", f"must be a number of seconds, is {quoted(given)}")])
+        raise InvalidAsk([Problem(name, f"must be a number of seconds, is {quoted(given)}")])
     return float(given)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from askdesk.core.limits import OPEN
 from askdesk.core.model import Settlement
 from askdesk.core.store import Document
-from askdesk.wire import api
+from askdesk.wire import api, hook
 from askdesk.wire.definition import schema
 
 _TYPES = (
@@ -24,6 +24,7 @@ _TYPES = (
     api.ShelfDocument,
     api.MeDocument,
     api.ProblemDocument,
+    hook.Event,
     Settlement,
     Document,
 )
@@ -103,6 +104,22 @@ def _paths(named: dict[type, dict[str, Any]]) -> dict[str, Any]:
             "post": _operation(
                 "Take it back", ("asker",), named, api.NewWithdrawal, {200: named[Settlement]}, 404, 409, 422
             ),
+        },
+        "/v1/hooks/claude-code": {
+            "post": {
+                **_operation(
+                    "An event of Claude Code's hooks: the reply comes once there is a decision",
+                    ("asker",),
+                    named,
+                    hook.Event,
+                    {200: {"type": "object"}},
+                    422,
+                ),
+                "parameters": [
+                    _parameter("mode", {"enum": ["both", "desk"], "default": "both"}),
+                    _parameter("seconds", {"type": "integer", "minimum": 1, "maximum": 2_147_483, "default": 600}),
+                ],
+            },
         },
         "/v1/expiry": {
             "post": _operation("Settle what is due as expired", both, named, None, {200: named[api.ExpiryDocument]})
