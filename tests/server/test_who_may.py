@@ -42,6 +42,7 @@ class Row(NamedTuple):
 
 
 SETTLEMENT = {"reply": ANSWERED, "submission": "s"}
+EVENT = {"hook_event_name": "PostToolBatch", "session_id": "s", "cwd": "ours", "tool_calls": []}
 NEW_ASK = {"questions": QUESTIONS, "asker": {"project": "ours"}}
 
 TABLE: Mapping[tuple[str, str], Row] = {
@@ -50,6 +51,7 @@ TABLE: Mapping[tuple[str, str], Row] = {
     ("GET", "/v1/asks/{id}"): Row(401, 200, 200, 404, 404, 403, 401, 401),
     ("POST", "/v1/asks/{id}/settlement"): Row(401, 403, 200, 403, 404, 403, 401, 401, SETTLEMENT),
     ("POST", "/v1/asks/{id}/withdrawal"): Row(401, 200, 403, 404, 403, 403, 401, 401, {}),
+    ("POST", "/v1/hooks/claude-code"): Row(401, 200, 403, 403, 403, 403, 401, 401, EVENT),
     ("POST", "/v1/expiry"): Row(401, 200, 200, 200, 200, 403, 401, 401),
     ("GET", "/v1/shelf"): Row(401, 200, 200, 200, 200, 403, 401, 401),
     ("GET", "/v1/shelf/{name:path}"): Row(401, 403, 200, 403, 403, 403, 401, 401),
