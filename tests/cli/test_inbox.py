@@ -4,6 +4,7 @@ import sys
 import time
 
 import pytest
+from tests.cli.agent import at_work, said, takes_all
 from tests.cli.command import CALL, DATABASE, askdesk, kept, posted, settled, until
 from tests.terminal import Terminal
 
@@ -148,3 +149,36 @@ def test_settled_asks_are_looked_back_at() -> None:
         person.shows("Settled", "Enter open")
         person.press("q")
         assert person.leaves().code == 0
+
+
+def test_an_agent_at_work_is_told_something_and_stopped() -> None:
+    claude, builder = at_work("claude", "/srv/site"), at_work("builder", "/srv/shop")
+    posted(WHICH, asker=claude)
+    with inbox() as person:
+        person.shows("Open 1", "2 at work", "t tell an agent")
+        counts()
+        person.press("t")
+        person.shows("Tell claude in site something")
+        person.types("use tabs")
+        person.press("ctrl+j")
+        person.types("please")
+        person.press("enter")
+        person.shows("Open 1", "Kept for claude, who gets it as soon as it can take it.")
+        takes_all(claude)
+        person.shows("it reached claude: use tabs please")
+        person.press("t", "tab", "enter", "ctrl+x")
+        person.shows("Stop builder in shop?", "❯ No, go back")
+        person.press("down", "enter")
+        person.shows("Kept: builder is to stop as soon as it can take it.")
+        person.press("q")
+        assert person.leaves().code == 0
+    assert said(claude) == [("use tabs\nplease", False, "ana", "inbox")]
+    assert said(builder) == [("", True, "ana", "inbox")]
+
+
+def test_in_lines_an_agent_is_told_something() -> None:
+    claude = at_work("claude", "/srv/site")
+    ran = askdesk("inbox", "--plain", typed="agents\ntell 1 use tabs\nq\n", env=ANA)
+
+    assert "  1. claude in site (" in ran.err
+    assert said(claude) == [("use tabs", False, "ana", "plain")]

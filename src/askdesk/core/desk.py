@@ -265,8 +265,13 @@ class Desk:
         )
         if (size := len(_encoder.encode(instruction))) > self._limits.size:
             raise InvalidReply(f"must not be longer than {self._limits.size} bytes, is {size}")
-        to = work.address(asker) if isinstance(asker, Asker) else asker
-        return await work.tell(self.shelf, to, instruction)
+        return await work.tell(self.shelf, _address(asker), instruction)
+
+    async def heard(
+        self, asker: Asker | str, instruction: Instruction, *, timeout: float | None = None
+    ) -> datetime | None:
+        """Since when an agent has what it was told; None when the timeout ends first. Waiting changes nothing."""
+        return await work.heard(self.shelf, _address(asker), instruction.id, self._clock, timeout)
 
     def at_work(self, asker: Asker) -> AbstractAsyncContextManager[work.Work]:
         """Let people see that this agent works, and tell it something, for as long as the block runs."""
@@ -330,6 +335,10 @@ class Desk:
 
     async def close(self) -> None:
         await self.store.close()
+
+
+def _address(asker: Asker | str) -> str:
+    return work.address(asker) if isinstance(asker, Asker) else asker
 
 
 def _asks_the_same(one: Questions | Permission, other: Questions | Permission) -> bool:

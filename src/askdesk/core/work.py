@@ -34,6 +34,7 @@ WORKING, INSTRUCTION, HEARD = "working/", "instruction/", "heard/"
 
 _T = TypeVar("_T", bound="Struct")
 _LOOK_SECONDS = 0.5  # a person who tells an agent something does not mind half a second
+_LATE_LOOK_SECONDS = 5.0  # where it has not been heard for a while
 _SIGN_OF_LIFE = timedelta(minutes=1)
 _SILENT = timedelta(minutes=3)  # without a sign of life for so long, it is gone
 _KEPT = timedelta(days=1)  # what was heard is shown for so long
@@ -135,6 +136,22 @@ async def told(shelf: Shelf, to: str) -> tuple[Told, ...]:
     return tuple(sorted(found, key=lambda told: told.instruction.at))
 
 
+async def heard(
+    shelf: Shelf, to: str, instruction_id: str, clock: Clock, timeout: float | None = None
+) -> datetime | None:
+    """Since when an agent has what it was told; None when the timeout ends first. Waiting changes nothing."""
+    end = None if timeout is None else clock.now() + timedelta(seconds=timeout)
+    pause = _LOOK_SECONDS / 2
+    while True:
+        found = _read(await shelf.get(f"{HEARD}{to}/{instruction_id}"), Heard)
+        if found and found.delivered:
+            return found.at
+        if end and clock.now() >= end:
+            return None
+        await _nap(clock, pause)
+        pause = min(pause * 1.1, _LATE_LOOK_SECONDS)
+
+
 async def forget_old(shelf: Shelf, to: str, now: datetime) -> None:
     """Put away what an agent heard long ago: first what was told, so that nobody delivers it again."""
     for document in await shelf.list(f"{HEARD}{to}/"):
@@ -164,7 +181,7 @@ class Work:
                 while instruction := await self.take():
                     yield instruction
                 await self._show_life()
-            await self._nap()
+            await _nap(self._clock, _LOOK_SECONDS)
 
     async def take(self) -> Instruction | None:
         """The next instruction that waits, from now on ours to deliver; None where none does."""
@@ -214,14 +231,6 @@ class Work:
         with suppress(AskdeskError):  # the note says when it was last alive: it is soon over
             await self._shelf.put(WORKING + self.address, None, expect=self._version)
 
-    async def _nap(self) -> None:
-        woken = asyncio.Event()
-        stop = self._clock.later(_LOOK_SECONDS, woken.set)
-        try:
-            await woken.wait()
-        finally:
-            stop()
-
 
 @asynccontextmanager
 async def at(shelf: Shelf, asker: Asker, clock: Clock) -> AsyncIterator[Work]:
@@ -234,6 +243,15 @@ async def at(shelf: Shelf, asker: Asker, clock: Clock) -> AsyncIterator[Work]:
         yield work
     finally:
         await asyncio.shield(work.end())
+
+
+async def _nap(clock: Clock, seconds: float) -> None:
+    woken = asyncio.Event()
+    stop = clock.later(seconds, woken.set)
+    try:
+        await woken.wait()
+    finally:
+        stop()
 
 
 def _is_over(working: Working, now: datetime) -> bool:

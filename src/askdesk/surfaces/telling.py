@@ -51,10 +51,10 @@ def kept_words(asker: Asker, instruction: Instruction) -> Shown:
     return say("tell.stop_kept" if instruction.stop else "tell.kept", agent=shown(asker.agent))
 
 
-def reached_words(asker: Asker, told: Told, now: datetime) -> Shown:
+def reached_words(asker: Asker, instruction: Instruction, heard: datetime, now: datetime) -> Shown:
     """That it has reached the agent, in one sentence."""
-    when = when_words(told.heard or now, now)
-    return say("tell.has_reached", agent=shown(asker.agent), what=what_words(told.instruction), when=when)
+    what, when = what_words(instruction), when_words(heard, now)
+    return say("tell.has_reached", agent=shown(asker.agent), what=what, when=when)
 
 
 def when_words(moment: datetime, now: datetime) -> Shown:

@@ -12,6 +12,7 @@ from anyio.lowlevel import checkpoint
 from textual import events
 from textual.pilot import Pilot
 
+from askdesk.core import work
 from askdesk.core.desk import Desk
 from askdesk.core.errors import StoreBusy
 from askdesk.core.model import (
@@ -29,6 +30,7 @@ from askdesk.core.model import (
     Settlement,
 )
 from askdesk.core.store import Store
+from askdesk.core.work import Instruction
 from askdesk.surfaces import draft, snooze
 from askdesk.surfaces.draft import Draft
 from askdesk.surfaces.terminal.decision import Decision
@@ -716,3 +718,70 @@ async def test_what_was_typed_is_kept_when_the_inbox_is_interrupted(desk: Desk) 
 
     assert person.app.return_value == Interrupted()
     assert await draft.kept(desk.shelf, ask, "ana") == Draft(v=1, words=(("message", "because"),))
+
+
+CLAUDE = Asker("claude", "s-1", "/srv/site")
+
+
+async def told(desk: Desk) -> list[tuple[str, bool, str, str]]:
+    found = [one.instruction for one in await work.told(desk.shelf, work.address(CLAUDE))]
+    return [(one.text, one.stop, one.by, one.surface) for one in found]
+
+
+async def test_an_agent_is_told_something_and_it_is_said_when_that_has_reached_it(desk: Desk, clock: FakeClock) -> None:
+    await desk.post(DATABASE, asker=CLAUDE)
+    async with desk.at_work(CLAUDE) as at_work, inbox(desk) as person:
+        await person.sees("1 at work", "t tell an agent")
+        await person.types("t", *"use tabs")
+        await person.sees("Tell claude in site something", "❯ use tabs")
+        await person.types("enter")
+        await person.sees("Open 1", "Kept for claude, who gets it as soon as it can take it.")
+        assert await told(desk) == [("use tabs", False, "ana", "inbox")]
+
+        instruction = await at_work.take()
+        assert instruction is not None
+        await at_work.delivered(instruction)
+        while not any("it reached claude: use tabs" in row for row in person.rows):
+            clock.advance(1)
+            await person.sees()
+
+
+async def test_an_agent_is_stopped_once_the_person_is_sure(desk: Desk) -> None:
+    async with desk.at_work(CLAUDE), inbox(desk) as person:
+        await person.sees("1 at work")
+        await person.types("t", "ctrl+x")
+        await person.sees("Stop claude in site?")
+        await person.types("down", "enter")
+        await person.sees("Kept: claude is to stop as soon as it can take it.")
+    assert await told(desk) == [("", True, "ana", "inbox")]
+
+
+async def test_agents_come_and_go_while_the_inbox_is_open(desk: Desk) -> None:
+    async with inbox(desk) as person:
+        async with desk.at_work(CLAUDE):
+            for _ in range(5):
+                person.app._tick()
+            await person.sees("1 at work")
+        for _ in range(5):
+            person.app._tick()
+        await person.sees_not("at work")
+
+
+async def test_a_second_enter_tells_nothing_twice(desk: Desk) -> None:
+    async with desk.at_work(CLAUDE), inbox(desk) as person:
+        await person.sees("1 at work")
+        await person.types("t", "x", "enter", "enter", "enter")
+        await person.sees("Kept for claude")
+    assert await told(desk) == [("x", False, "ana", "inbox")]
+
+
+async def test_what_cannot_be_kept_stays_in_its_box(store: Store, clock: FakeClock) -> None:
+    class Deaf(Desk):
+        async def tell(self, *given: Any, **fields: Any) -> Instruction:
+            raise StoreBusy("locked by another process")
+
+    desk = Deaf(store, clock=clock)
+    async with desk.at_work(CLAUDE), inbox(desk) as person:
+        await person.sees("1 at work")
+        await person.types("t", *"tabs", "enter")
+        await person.sees("Tell claude in site something", "❯ tabs", "locked by another process")

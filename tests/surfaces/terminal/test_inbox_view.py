@@ -263,6 +263,7 @@ def test_help_lists_the_keys() -> None:
         "  r lists what the agents' own recommendations would answer, and sends it if you say so",
         "  d declines; a permission is denied",
         "  s puts asks out of sight for a while, for you alone; z shows them",
+        "  t tells the agent of an ask something, or another one that is at work; Ctrl+X there stops it",
         "  Tab looks back at settled asks",
         "  Ctrl+N and Ctrl+P, in an open ask, go to the next and the one before without answering",
         "  q or Esc leaves; everything stays as it is",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 from anyio.lowlevel import checkpoint
 
+from askdesk.core import work
 from askdesk.core.desk import Desk
 from askdesk.core.model import (
     Allowed,
@@ -426,3 +427,67 @@ async def test_settlements_name_who_and_where(desk: Desk, pipe: Pipe) -> None:
     assert settlement == Settlement(
         Answered([Answer(["SQLite (Recommended)"])]), desk.now(), settlement.submission, "ana", "plain"
     )
+
+
+CLAUDE = Asker("claude", "s-1", "/srv/site")
+
+
+async def told(desk: Desk) -> list[tuple[str, bool, str, str]]:
+    found = [one.instruction for one in await work.told(desk.shelf, work.address(CLAUDE))]
+    return [(one.text, one.stop, one.by, one.surface) for one in found]
+
+
+async def test_the_agent_of_an_ask_is_told_something_without_an_answer(desk: Desk, pipe: Pipe) -> None:
+    await desk.post(BASH, asker=BUILDER)
+    ask = await desk.post(DATABASE, asker=CLAUDE)
+    async with desk.at_work(CLAUDE):
+        await typed(desk, pipe, "tell 2 use tabs, please")
+
+    assert await told(desk) == [("use tabs, please", False, "ana", "plain")]
+    assert "Kept for claude, who gets it as soon as it can take it.\n" in pipe.read()
+    assert await outcome(desk, ask) is None
+
+
+async def test_agents_without_an_ask_are_listed_and_their_numbers_go_with_tell(desk: Desk, pipe: Pipe) -> None:
+    await desk.post(BASH, asker=BUILDER)
+    async with desk.at_work(CLAUDE):
+        await typed(desk, pipe, "agents", "1", "2", "tell 1 hello", "list", "tell 1 hello")
+
+    shown = pipe.read()
+    assert "  1. claude in site (has just begun)\n" in shown
+    assert say("plain_inbox.no_asks") in shown
+    assert say("plain.no_number", number=2, last=1) in shown
+    assert "builder in app is not at work now, and could not hear it; agents lists those who are." in shown
+    assert await told(desk) == [("hello", False, "ana", "plain")]
+
+
+async def test_no_word_but_yes_stops_an_agent(desk: Desk, pipe: Pipe) -> None:
+    async with desk.at_work(CLAUDE):
+        await typed(desk, pipe, "agents", "stop 1", "", "stop 1", "y", "stop 1 wrong branch", "yes")
+
+    assert await told(desk) == [("wrong branch", True, "ana", "plain")]
+    assert 'Stop claude in site? (only "yes" stops it): ' in pipe.read()
+
+
+async def test_tell_without_words_asks_for_them(desk: Desk, pipe: Pipe) -> None:
+    async with desk.at_work(CLAUDE):
+        await typed(desk, pipe, "agents", "tell 1")
+
+    assert await told(desk) == []
+    assert "What should claude in site be told? Type: tell 1 words" in pipe.read()
+
+
+async def test_it_is_said_once_what_was_told_has_reached_the_agent(desk: Desk, pipe: Pipe) -> None:
+    async with desk.at_work(CLAUDE) as at_work:
+        run = asyncio.ensure_future(PlainInbox(desk, pipe.lines, "ana").run())
+        pipe.type("agents", "tell 1 use tabs")
+        while not await told(desk):
+            await checkpoint()
+        instruction = await at_work.take()
+        assert instruction is not None
+        await at_work.delivered(instruction)
+        pipe.type("", "")
+        os.close(pipe.writer)
+        await run
+
+    assert pipe.read().count("it reached claude: use tabs\n") == 1

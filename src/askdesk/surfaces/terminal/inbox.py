@@ -11,22 +11,25 @@ from msgspec.structs import replace
 
 from askdesk.core.model import Ask, Declined, Denied, Entry, Reply
 from askdesk.core.text import Shown
+from askdesk.core.work import Working, address
 from askdesk.surfaces.phrases import ended_words
 from askdesk.surfaces.snooze import SPANS, end_of
 from askdesk.surfaces.spans import Line, line
+from askdesk.surfaces.telling import agent_words
 from askdesk.surfaces.terminal.browser import Visit
 from askdesk.surfaces.terminal.decision import Decision
 from askdesk.surfaces.terminal.field import Edit, Field
 from askdesk.surfaces.terminal.passage import Passage
 from askdesk.surfaces.terminal.proposal import Proposal, proposal_rows, proposals
 from askdesk.surfaces.terminal.sheet import Sheet
+from askdesk.surfaces.terminal.teller import Tell, Teller
 from askdesk.surfaces.terminal.view import Picture, Size, wrap
 from askdesk.surfaces.texts import say
 
 AROUND = 9  # rows of a page around what is listed before it is sent
 AROUND_READING = 5  # and around what is read
 
-Mode: TypeAlias = Literal["list", "ask", "read", "recommended", "decline", "snooze", "help"]
+Mode: TypeAlias = Literal["list", "ask", "read", "recommended", "decline", "snooze", "tell", "help"]
 
 
 class Settle(Struct, frozen=True):
@@ -54,7 +57,7 @@ class Read(Struct, frozen=True):
     entry: Entry
 
 
-Wish: TypeAlias = Settle | Snoozed | Open | Read | Edit | Visit
+Wish: TypeAlias = Settle | Snoozed | Open | Read | Tell | Edit | Visit
 
 
 class Inbox(Struct, frozen=True):
@@ -66,6 +69,7 @@ class Inbox(Struct, frozen=True):
     settled: tuple[Entry, ...] = ()
     fetched: bool = False  # whether settled asks were looked for yet
     snoozes: Mapping[str, datetime] = {}
+    working: tuple[Working, ...] = ()  # agents that can be told something
     look_back: bool = False  # at settled asks
     see_snoozed: bool = False
     at: str = ""  # the id that has the focus
@@ -77,6 +81,8 @@ class Inbox(Struct, frozen=True):
     lines: tuple[Shown, ...] = ()  # what is read
     passage: Passage = Passage(0, 1)  # of what is read, or of what the recommended answers are
     field: Field = Field()
+    teller: Teller | None = None
+    untold: Mapping[str, str] = {}  # what was typed for an agent and not told, by its address
     row: str = ""
     said: Shown = Shown("")
     sent: int = 0  # how many were settled here
@@ -116,7 +122,7 @@ class Inbox(Struct, frozen=True):
 
     @property
     def spoken(self) -> Shown:
-        return self.dialog.said if self.dialog else self.said
+        return self.dialog.said if self.dialog else self.teller.said if self.teller else self.said
 
     @property
     def due(self) -> tuple[str, ...]:
@@ -179,6 +185,8 @@ class Inbox(Struct, frozen=True):
     def told(self, said: Shown) -> Inbox:
         if self.dialog:
             return replace(self, dialog=self.dialog.told(said))
+        if self.teller:
+            return replace(self, teller=replace(self.teller, said=said))
         return replace(self, said=said)
 
     def resized(self, size: Size) -> Inbox:
@@ -202,6 +210,8 @@ class Inbox(Struct, frozen=True):
     def paste(self, words: str) -> Inbox:
         if self.dialog:
             return replace(self, dialog=self.dialog.paste(words))
+        if self.teller:
+            return replace(self, teller=self.teller.paste(words))
         return replace(self, field=self.field.type(words)) if self.mode == "decline" else self
 
     def press(self, key: str) -> Inbox | Wish | None:
@@ -218,6 +228,8 @@ class Inbox(Struct, frozen=True):
                 return inbox._declining(key)
             case "snooze":
                 return inbox._snoozing(key)
+            case "tell":
+                return inbox._telling(key)
             case "help":
                 return replace(inbox, mode="list")
             case "list":
@@ -269,6 +281,8 @@ class Inbox(Struct, frozen=True):
                 return self._enter()
             case "escape" | "q":
                 return None
+            case "t":
+                return self._tell()
             case "?":
                 return replace(self, mode="help")
             case _:
@@ -352,6 +366,44 @@ class Inbox(Struct, frozen=True):
             case _:
                 field = self.field.press(key, max(self.size.columns - 4, 10))
                 return replace(self, field=field) if field else self
+
+    def _tell(self) -> Inbox:
+        """The box for the asker of the ask with the focus, or a list of those at work where that one is not."""
+        if not self.working:
+            return self.told(say("tell.none"))
+        asker = self.focused.ask.asker if self.focused else None
+        meant = next((agent for agent in self.working if asker and agent.address == address(asker)), None)
+        teller = Teller.start(self.working, meant)
+        if asker and not meant:
+            teller = replace(Teller(self.working, teller.row), said=say("tell.not_here", agent=agent_words(asker)))
+        return replace(self, mode="tell", teller=self._remembered(teller))
+
+    def _remembered(self, teller: Teller) -> Teller:
+        """With what was typed for this agent before and not sent."""
+        before = self.untold.get(teller.to.address, "") if teller.to else ""
+        return replace(teller, field=Field.of(before)) if before and not teller.field.text else teller
+
+    def _telling(self, key: str) -> Inbox | Wish:
+        if self.teller is None:
+            return replace(self, mode="list")
+        match self.teller.press(key, max(self.size.columns - 4, 10)):
+            case Tell() as wish:
+                return wish
+            case Teller() as step:
+                return replace(self, teller=step if step.to == self.teller.to else self._remembered(step))
+            case None:
+                return self._untold(self.teller)
+
+    def _untold(self, teller: Teller) -> Inbox:
+        """Left: what was typed is there again when the person comes back to this agent."""
+        words = {teller.to.address: teller.field.text} if teller.to else {}
+        return replace(self, mode="list", teller=None, untold={**self.untold, **words})
+
+    def told_agent(self, wish: Tell, said: Shown) -> Inbox:
+        """It is kept for the agent."""
+        untold = {to: words for to, words in self.untold.items() if to != wish.to.address}
+        inbox = replace(self, untold=untold)
+        return replace(inbox, mode="list", teller=None, said=said) if self.teller else inbox.told(said)
 
     def _snoozing(self, key: str) -> Inbox | Wish:
         rows = (*SPANS, "wake")

@@ -6,17 +6,20 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidReply
-from askdesk.core.model import Ask, Entry, Reply
+from askdesk.core.model import Ask, Asker, Entry, Reply
 from askdesk.core.text import Shown, shown
+from askdesk.core.work import Instruction
 from askdesk.surfaces import draft, snooze
 from askdesk.surfaces.draft import Keeper
 from askdesk.surfaces.phrases import ended_words, settled_line
+from askdesk.surfaces.telling import kept_words, reached_words
 from askdesk.surfaces.terminal import inbox_view
 from askdesk.surfaces.terminal.browser import Visit, visited
 from askdesk.surfaces.terminal.editor import edited
@@ -25,18 +28,20 @@ from askdesk.surfaces.terminal.inbox import Inbox, Open, Read, Settle, Snoozed, 
 from askdesk.surfaces.terminal.plain import entry_lines
 from askdesk.surfaces.terminal.screen import GUARD, DialogApp, Guard, Interrupted
 from askdesk.surfaces.terminal.started import draft_of, started
+from askdesk.surfaces.terminal.teller import Tell
 from askdesk.surfaces.terminal.tty import on_terminal, wrapping
 from askdesk.surfaces.texts import say
 
-Tell: TypeAlias = Literal["bell", "note", "none"]
+Ring: TypeAlias = Literal["bell", "note", "none"]
 _SETTLED_PAGE = 100
 _TOLD_EVERY = 25  # replies of many
+_LOOK_EVERY = 5  # ticks: agents come and go without a hint
 
 
 class InboxApp(DialogApp[Inbox]):
     """Live: a change on the desk is on the screen as soon as the desk hints at it."""
 
-    def __init__(self, desk: Desk, by: str, *, tell: Tell = "bell", guard: Guard = GUARD) -> None:
+    def __init__(self, desk: Desk, by: str, *, tell: Ring = "bell", guard: Guard = GUARD) -> None:
         super().__init__(
             Inbox(desk.now()),
             inbox_view.picture,
@@ -52,6 +57,8 @@ class InboxApp(DialogApp[Inbox]):
         self._sending: set[str] = set()  # asks whose end we shall tell of ourselves
         self._jobs: set[asyncio.Task[None]] = set()
         self._sendings: set[asyncio.Task[None]] = set()  # those that nobody may stop half-way
+        self._ticks = 0
+        self._is_telling = False
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -99,6 +106,13 @@ class InboxApp(DialogApp[Inbox]):
     async def _start(self) -> None:
         self._go(replace(self.dialog, snoozes=await snooze.kept(self._desk.shelf, self._by)))
         self._go(self.dialog.entered([entry async for entry in self._desk.each("open")]))
+        await self._see_agents()
+
+    async def _see_agents(self) -> None:
+        with suppress(AskdeskError):  # of a store that is not well others tell
+            working = await self._desk.working()
+            if working != self.dialog.working:
+                self._go(replace(self.dialog, working=working))
 
     async def _read_again(self) -> None:
         entries = {entry.ask.id: entry async for entry in self._desk.each("open")}
@@ -128,6 +142,9 @@ class InboxApp(DialogApp[Inbox]):
 
     def _tick(self) -> None:
         self._go(self.dialog.ticked(self._desk.now()))
+        self._ticks += 1
+        if self._ticks % _LOOK_EVERY == 0:
+            self._do(self._see_agents())
         for ask_id in self.dialog.due:
             self._do(self._told_of(self._read_one(ask_id)))
 
@@ -161,6 +178,11 @@ class InboxApp(DialogApp[Inbox]):
                 self._do(self._open(ask))
             case Read(entry):
                 self._do(self._read(entry))
+            case Tell() if not self._is_telling:
+                self._is_telling = True
+                self._sendings.add(self._do(self._tell_agent(step)))
+            case Tell():
+                pass  # a second Enter: it is on its way
             case Visit():
                 self._do(self._see(step))
             case Edit() if not self.away:
@@ -233,6 +255,24 @@ class InboxApp(DialogApp[Inbox]):
             await snooze.keep(self._desk.shelf, ask_id, self._by, wish.until)
         self._go(self.dialog.snoozed(wish))
 
+    async def _tell_agent(self, wish: Tell) -> None:
+        """Keep it for the agent; what was typed stays in its box until that is done."""
+        asker = wish.to.asker
+        try:
+            told = await self._desk.tell(asker, wish.text, stop=wish.stop, by=self._by, surface="inbox")
+        except AskdeskError as error:
+            self._go(self.dialog.told(shown(str(error))))
+            return
+        finally:
+            self._is_telling = False
+        self._go(self.dialog.told_agent(wish, kept_words(asker, told)))
+        self._do(self._follow_told(asker, told))
+
+    async def _follow_told(self, asker: Asker, told: Instruction) -> None:
+        """Until it has reached the agent, and the person knows."""
+        if heard := await self._desk.heard(asker, told):
+            self._go(self.dialog.told(reached_words(asker, told, heard, self._desk.now())))
+
     async def _edit(self, wish: Edit) -> None:
         """The person's editor; meanwhile nothing is drawn. Closed elsewhere, what was written is kept as a draft."""
         dialog, keeper = self.dialog.dialog, self._keeper
@@ -259,7 +299,7 @@ def _sent_words(sent: int, of: int) -> Shown:
     return say("inbox.sent", count=sent) if sent == of else say("inbox.sent_late", count=sent, late=of - sent)
 
 
-async def show_inbox(desk: Desk, by: str, *, tell: Tell = "bell") -> Inbox:
+async def show_inbox(desk: Desk, by: str, *, tell: Ring = "bell") -> Inbox:
     """Run the inbox until the person leaves it, and what it was like then."""
     app = InboxApp(desk, by, tell=tell)
     with on_terminal(drawing=True):

@@ -10,6 +10,7 @@ from askdesk.surfaces.asker import age, is_gone, project_name
 from askdesk.surfaces.phrases import answers_line, ended_words, subject, until_words
 from askdesk.surfaces.snooze import SPANS
 from askdesk.surfaces.spans import EMPTY, Line, Span, Style, line, styled
+from askdesk.surfaces.terminal import teller_view
 from askdesk.surfaces.terminal.inbox import Inbox
 from askdesk.surfaces.terminal.page import Row, choice, foot, page
 from askdesk.surfaces.terminal.proposal import proposal_rows
@@ -30,6 +31,8 @@ def picture(inbox: Inbox) -> Picture:
             return _declining(inbox)
         case "snooze":
             return _snoozing(inbox)
+        case "tell" if inbox.teller:
+            return teller_view.picture(inbox.teller, inbox.now, inbox.size)
         case "help":
             return _help(inbox)
         case _:
@@ -43,6 +46,8 @@ def _title(inbox: Inbox) -> Line:
     counts: list[Span] = []
     if inbox.hidden:
         counts.append(Span(say("inbox.hidden", count=inbox.hidden), "dim"))
+    if inbox.working:
+        counts.append(Span(say("inbox.at_work", count=len(inbox.working)), "dim"))
     if inbox.marked:
         counts.append(Span(say("inbox.marked", count=len(inbox.marked)), "chosen"))
     return line(Span(Shown("askdesk "), "title"), *(tabs[::-1] if inbox.look_back else tabs), *counts)
@@ -110,8 +115,9 @@ def _gist(ask: Ask) -> Shown:
 
 def _keys(inbox: Inbox) -> list[tuple[str, str]]:
     both = [("enter", "open"), ("help", "help"), ("tab", "other_list"), ("q", "quit")]
+    told = [("t", "tell_agent")] if inbox.working else []
     acts = [("space", "mark_ask"), ("r", "recommended"), ("d", "decline_ask"), ("s", "snooze")]
-    return [*both, *([] if inbox.look_back else acts)]
+    return [*both, *told, *([] if inbox.look_back else acts)]
 
 
 def _read(inbox: Inbox) -> Picture:
@@ -167,7 +173,7 @@ def _snoozing(inbox: Inbox) -> Picture:
     return page(head, rows, foot(inbox.said, keys, inbox.size), inbox.size, inbox.row, 0)
 
 
-_HELP = ("move", "open", "mark", "recommended", "decline", "snooze", "settled", "next", "leave")
+_HELP = ("move", "open", "mark", "recommended", "decline", "snooze", "tell", "settled", "next", "leave")
 
 
 def _help(inbox: Inbox) -> Picture:

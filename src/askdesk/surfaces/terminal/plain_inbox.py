@@ -1,4 +1,4 @@
-"""The inbox in plain lines: a numbered list, and words that open, decline or snooze. For screen readers and pipes."""
+"""The inbox in plain lines, for screen readers and pipes: a numbered list, and words that act on its numbers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Iterable
 
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidReply
-from askdesk.core.model import Ask, Declined, Denied, Entry, Reply
+from askdesk.core.model import Ask, Asker, Declined, Denied, Entry, Reply
 from askdesk.core.surface import attend_one
 from askdesk.core.text import Shown, shown
+from askdesk.core.work import Instruction, Working, address
 from askdesk.surfaces import draft, snooze
 from askdesk.surfaces.asker import age
 from askdesk.surfaces.phrases import ended_words, settled_line
 from askdesk.surfaces.recommended import recommended
 from askdesk.surfaces.spans import text_of
+from askdesk.surfaces.telling import agent_words, kept_words, reached_words, since_words
 from askdesk.surfaces.terminal.dialog import KEYS
 from askdesk.surfaces.terminal.inbox_view import what
 from askdesk.surfaces.terminal.lines import Lines
@@ -23,7 +25,7 @@ from askdesk.surfaces.terminal.proposal import proposal_lines
 from askdesk.surfaces.texts import say
 
 _SETTLED = 20
-_COMMAND = re.compile(r"(open|decline|snooze|show)?\s*(\d{1,4})(?:\s+(.*))?", re.ASCII)
+_COMMAND = re.compile(r"(open|decline|snooze|show|tell|stop)?\s*(\d{1,4})(?:\s+(.*))?", re.ASCII)
 
 
 class PlainInbox:
@@ -35,6 +37,8 @@ class PlainInbox:
         self._by = by
         self._surface = PlainSurface(lines, desk.shelf, by)
         self._shown: list[Entry] = []
+        self._agents: list[Working] = []  # where agents were listed last, and not asks
+        self._told: list[tuple[Asker, Instruction]] = []  # and not heard yet, as far as the person knows
         self._older: str | None = None  # where the settled asks go on
         self.sent = 0
 
@@ -46,6 +50,7 @@ class PlainInbox:
                 return
             try:
                 await self._do(words)
+                await self._say_what_was_heard()
             except AskdeskError as error:  # the store may be well again by the next line
                 self._lines.write(shown(str(error)))
 
@@ -62,6 +67,8 @@ class PlainInbox:
                 await self._recommended()
             case "wake":
                 await self._wake()
+            case "agents":
+                await self._list_agents()
             case _ if command := _COMMAND.fullmatch(words):
                 await self._one(command[1] or "open", int(command[2]), command[3] or "")
             case _:
@@ -73,7 +80,7 @@ class PlainInbox:
         return [e async for e in self._desk.each("open") if not (e.ask.id in snoozes and snoozes[e.ask.id] > now)]
 
     async def _list(self) -> None:
-        self._shown = await self._open_asks()
+        self._shown, self._agents = await self._open_asks(), []
         self._write(self._rows() if self._shown else [say("inbox.nothing")])
         self._lines.forget()  # a number typed before this list was there means another ask
 
@@ -90,7 +97,7 @@ class PlainInbox:
     async def _settled(self, after: str | None) -> None:
         """The asks that ended last, or those before; their numbers are for `show`."""
         page = await self._desk.page("settled", after=after, limit=_SETTLED, newest=True)
-        self._shown, self._older = list(page.entries), page.after
+        self._shown, self._older, self._agents = list(page.entries), page.after, []
         rows = [Shown(f"  {number}. {what(entry)}") for number, entry in enumerate(self._shown, 1)]
         self._write(rows or [say("inbox.nothing_settled")])
         if page.after:
@@ -104,10 +111,17 @@ class PlainInbox:
         await self._list()
 
     async def _one(self, verb: str, number: int, words: str) -> None:
-        if not 1 <= number <= len(self._shown):
-            self._lines.write(say("plain.no_number", number=number, last=len(self._shown)))
-            return
-        entry = self._shown[number - 1]
+        listed = len(self._agents or self._shown)
+        if not 1 <= number <= listed:
+            self._lines.write(say("plain.no_number", number=number, last=listed))
+        elif verb in ("tell", "stop"):
+            await self._tell(number, words, stop=verb == "stop")
+        elif self._agents:
+            self._lines.write(say("plain_inbox.no_asks"))
+        else:
+            await self._act(verb, self._shown[number - 1], words)
+
+    async def _act(self, verb: str, entry: Entry, words: str) -> None:
         ask = entry.ask
         match "show" if entry.settlement else verb:
             case "snooze":
@@ -118,6 +132,41 @@ class PlainInbox:
                 self._write(entry_lines(await self._desk.get(ask.id), await draft.all_kept(self._desk.shelf, ask)))
             case _:
                 await self._open(ask)
+
+    async def _list_agents(self) -> None:
+        """Those at work; their numbers are for `tell` and `stop`."""
+        self._agents, now = list(await self._desk.working()), self._desk.now()
+        rows = [
+            Shown(f"  {number}. {agent_words(agent.asker)} ({since_words(agent, now)})")
+            for number, agent in enumerate(self._agents, 1)
+        ]
+        self._write(rows or [say("tell.none")])
+        self._lines.forget()
+
+    async def _tell(self, number: int, words: str, *, stop: bool) -> None:
+        asker = self._agents[number - 1].asker if self._agents else self._shown[number - 1].ask.asker
+        who = agent_words(asker)
+        if address(asker) not in {agent.address for agent in await self._desk.working()}:
+            self._lines.write(say("tell.gone", agent=who))
+        elif not stop and not words:
+            self._lines.write(say("plain_inbox.what", agent=who, number=number))
+        elif stop and not await self._is_sure(who):
+            self._lines.write(say("plain_inbox.not_sent"))
+        else:
+            told = await self._desk.tell(asker, words, stop=stop, by=self._by, surface=self._surface.name)
+            self._told.append((asker, told))
+            self._lines.write(kept_words(asker, told))
+
+    async def _is_sure(self, who: Shown) -> bool:
+        self._lines.forget()
+        return (await self._lines.read(say("plain_inbox.stop", agent=who)) or "").strip().lower() == "yes"
+
+    async def _say_what_was_heard(self) -> None:
+        """Whatever has reached an agent since the last line."""
+        for asker, told in list(self._told):
+            if heard := await self._desk.heard(asker, told, timeout=0):
+                self._told.remove((asker, told))
+                self._lines.write(reached_words(asker, told, heard, self._desk.now()))
 
     async def _open(self, ask: Ask) -> None:
         mine = new_id()
