@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from bench import desks, paint, server, start
+from bench import desks, hook, paint, server, start
 from bench.measure import FIGURES, HEADING, Figure, Ratio
 
-_M = TypeVar("_M", Ratio, Figure, list[Figure])
+_M = TypeVar("_M", Ratio, Figure, list[Figure], list[Ratio])
 
 
 def main() -> None:
@@ -23,6 +23,7 @@ def main() -> None:
     share = 5 if parser.parse_args().short else 1
     ratios = [
         _told("start", start.measure(100 // share)),
+        *_told("hooks", hook.measure(200 // share)),
         _told("first paint", paint.measure(40 // share)),
         _told("memory", asyncio.run(desks.in_memory(500 // share))),
         _told("SQLite", asyncio.run(desks.on_sqlite(3000 // share))),

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bench import desks, paint, server, start
+from bench import desks, hook, paint, server, start
 from bench.measure import Ratio
 
 
@@ -13,6 +13,7 @@ def measured(ratio: Ratio) -> tuple[int, int, bool]:
 def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
     ratios = [
         start.measure(2),
+        *hook.measure(2),
         paint.measure(2),
         asyncio.run(desks.in_memory(2)),
         asyncio.run(desks.on_sqlite(2)),
@@ -20,7 +21,7 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
         server.exchange(2),
         server.many(2, connections=4),
     ]
-    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 7
+    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 9
     assert all(ratio.row().count("|") == 9 for ratio in ratios)
 
 

@@ -33,7 +33,7 @@ def test_every_command_explains_itself_also_without_unicode(name: str) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith(f"usage: askdesk {name}")
     assert ran.out.endswith(f"{EXIT_CODES}\n")
-    assert "--store URL" in ran.out
+    assert ("--store URL" in ran.out) == (name != "uninstall")  # which changes another program's settings alone
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("list", "--help"), ("--version",), ("demo",)])

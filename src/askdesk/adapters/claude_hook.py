@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from askdesk.adapters import claude_transcript
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, InvalidSettings, KeyReused
 from askdesk.core.model import (
@@ -31,7 +30,6 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.wire import hook, tool
-from askdesk.wire.ending import Result
 from askdesk.wire.hook import SURFACE, Event
 from askdesk.wire.words import quote
 
@@ -42,6 +40,7 @@ Tell: TypeAlias = Callable[[Event, list[Ask]], Awaitable[None]]
 """Tells people elsewhere that Claude Code waits, with the asks of its session."""
 
 SHELF = "claude-code/"
+LOOK_EVERY = 0.2  # seconds between looks at a transcript; a look is one stat
 _LOOKED_THROUGH = 50  # settled asks, the newest first
 _LONGEST_REASON = 500
 _ANOTHERS = "another ask has the id of this call"
@@ -81,7 +80,7 @@ class ClaudeHook:
         by: str | None,
         tell: Tell | None = None,
         knows: Callable[[Ask], bool] = lambda _: True,
-        look_every: float = claude_transcript.LOOK_EVERY,
+        look_every: float = LOOK_EVERY,
     ) -> None:
         self._desk, self._by, self._tell, self._knows, self._look_every = desk, by, tell, knows, look_every
 
@@ -114,11 +113,11 @@ class ClaudeHook:
             case "PermissionRequest" if visit.mode == "both" or not event.asks_questions:
                 return await self._requested(visit)
             case "PostToolUse" if event.asks_questions:
-                return await self._ended(event, event.call, hook.of_response(event.response))
+                return await self._ended(event, event.call, event.response)
             case "PostToolBatch":
                 for call in event.calls:
                     if call.tool == tool.NAME:
-                        await self._ended(event, call.call, hook.of_response(call.response))
+                        await self._ended(event, call.call, call.response)
             case "UserPromptSubmit" | "SessionEnd":
                 await self._passed_over(event)
             case "Notification" if self._tell:
@@ -180,24 +179,30 @@ class ClaudeHook:
         return ask
 
     async def _follow(self, visit: Visit, ask: Ask, call: str) -> None:
+        from askdesk.adapters import claude_transcript  # after the ask is posted: nobody should wait for an import
+        from askdesk.wire import hook_end
+
         try:
             line = await claude_transcript.ended(visit.event, call, look_every=self._look_every)
-            await self._settle(ask, hook.ended_there(ask.body, line.result, by_person=line.by_person))
+            await self._settle(ask, hook_end.ended_there(ask.body, line.result, by_person=line.by_person))
         except AskdeskError as error:
             log.warning("how ask %s ended in Claude Code's terminal could not be kept: %s", ask.id, error)
         except Exception:
             log.exception("the transcript of Claude Code could not be followed")
 
-    async def _ended(self, event: Event, call: str, result: Result) -> dict[str, Any] | None:
+    async def _ended(self, event: Event, call: str, response: object) -> dict[str, Any] | None:
         """A call of questions has ended: whatever the desk shows of it must say the same."""
+        from askdesk.wire import hook_end
+
+        result = hook_end.of_response(response)
         async for entry in self._of_session(event):
             if _is_of(entry.ask, call):
-                await self._settle(entry.ask, hook.ended_there(entry.ask.body, result))
+                await self._settle(entry.ask, hook_end.ended_there(entry.ask.body, result))
                 return None
         page = await self._desk.page("settled", newest=True, limit=_LOOKED_THROUGH)
         for entry in page.entries:
             if entry.ask.asker.session == event.session and _is_of(entry.ask, call) and self._knows(entry.ask):
-                return _overtaken(entry, result)
+                return _overtaken(entry, hook_end.ended_there(entry.ask.body, result))
         return None
 
     async def _settle(self, ask: Ask, end: Reply | Withdrawn) -> None:
@@ -280,12 +285,11 @@ def _told(ask: Ask, end: Reply) -> str:
     return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
 
 
-def _overtaken(entry: Entry, result: Result) -> dict[str, Any] | None:
+def _overtaken(entry: Entry, there: Reply | Withdrawn) -> dict[str, Any] | None:
     """Words where somebody answered at the desk and the terminal was first all the same."""
-    settlement, body = entry.settlement, entry.ask.body
-    if settlement is None or settlement.surface == SURFACE or not isinstance(body, Questions):
+    settlement = entry.settlement
+    if settlement is None or settlement.surface == SURFACE:
         return None
-    there = hook.ended_there(body, result)
     if not isinstance(there, Answered) or there == settlement.outcome or isinstance(settlement.outcome, Withdrawn):
         return None
     return hook.notice(f"the desk has this {settlement.summary}, but Claude had the answer given here first")

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from askdesk.wire import hook
-from askdesk.wire.hook import Event, Line
+from askdesk.wire import hook_end
+from askdesk.wire.hook import Event
+from askdesk.wire.hook_end import Line
 
-LOOK_EVERY = 0.2  # seconds; a look is one stat
 _BACK = 4_000_000  # bytes of what was written before: the call itself may be among them
 _AT_ONCE = 8_000_000
 _LONGEST_LINE = 64_000_000
@@ -57,14 +57,14 @@ def path_of(event: Event) -> Path:
     return path.with_suffix("") / "subagents" / f"agent-{Path(event.agent_id).name}.jsonl"
 
 
-async def ended(event: Event, call: str = "", *, look_every: float = LOOK_EVERY) -> Line:
+async def ended(event: Event, call: str = "", *, look_every: float) -> Line:
     """The line that tells how a call ended. Without an id, the call is known by its tool and its input."""
     transcript, waiting = Transcript(path_of(event)), _Waiting(event, call)
     first = True
     while True:
         for raw in transcript.news():
-            line = hook.line(raw)
-            if line is not hook.SILENT and waiting.is_ended_by(line, backlog=first):
+            line = hook_end.line(raw)
+            if line is not hook_end.SILENT and waiting.is_ended_by(line, backlog=first):
                 return line
         first = False
         await asyncio.sleep(look_every)

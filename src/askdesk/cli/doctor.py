@@ -8,6 +8,7 @@ import platform
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -39,7 +40,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(given: Namespace) -> int:
-    findings = [*_software(), *_surroundings(), *_notifications(), *_store(given.store)]
+    findings = [*_software(), *_surroundings(), *_notifications(), *_store(given.store), *_hooks(given.store)]
     if given.json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -107,6 +108,37 @@ def _store(given: str | None) -> Iterable[Finding]:
         yield Finding("open asks", asyncio.run(_count(url)))
     except (AskdeskError, OSError) as error:
         yield Finding("store", str(error), wrong=True)
+
+
+def _hooks(given: str | None) -> Iterable[Finding]:
+    """Whether Claude Code's hooks are installed, and answer: each is sent an event that asks nobody."""
+    from askdesk.cli import claude_code
+    from askdesk.cli.hook_trial import trial
+    from askdesk.server.hooks import is_answered
+    from askdesk.settings import hook_socket
+
+    scopes: tuple[claude_code.Scope, ...] = ("user", "project")
+    for scope in scopes:
+        path = claude_code.settings_path(scope)
+        about = f"hooks, {scope}"
+        try:
+            hooks = [hook for _, hook in claude_code.ours(claude_code.SettingsFile(path).settings)]
+        except InvalidSettings as error:
+            yield Finding(about, str(error), wrong=True)
+            continue
+        if not hooks:
+            yield Finding(about, f"none in {path}")
+            continue
+        trials = [trial(hook) for hook in hooks]
+        if troubles := list(dict.fromkeys(found.trouble for found in trials if found.trouble)):
+            yield Finding(about, f"in {path}: {shown(troubles[0])}", wrong=True)
+        else:
+            by = " and ".join(sorted({found.answered_by for found in trials}))
+            yield Finding(about, f"{len(hooks)} in {path}; answered by the {by}")
+    with suppress(InvalidSettings):
+        socket = hook_socket(given or load().store)
+        is_live = socket is not None and is_answered(socket)
+        yield Finding("hooks, server", f"at {socket}" if is_live else "none runs: hooks wait at the store themselves")
 
 
 def _tokens(settings: Settings) -> tuple[tuple[str, str], ...]:

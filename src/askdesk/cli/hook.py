@@ -13,12 +13,14 @@ import os
 import signal
 import socket
 import sys
-from argparse import ArgumentParser, Namespace
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from askdesk.cli.hook_start import SECONDS
+from askdesk.cli.hook_start import SECONDS, Options
 from askdesk.cli.main import ANSWERED
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 _LEAVES = 8.0  # seconds of its time that a hook leaves Claude Code
 _LOOK_EVERY = 2.0  # seconds, for whether Claude Code is still there
@@ -36,11 +38,18 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(given: Namespace) -> int:
+    """Unreached but for what `hook_start` leaves to a parser, which then says what is wrong."""
+    options = Options(given.mode, str(given.timeout), given.nonce, given.store or "")
+    return handle(options)
+
+
+def handle(options: Options) -> int:
+    """Wait at the store. What fails is said to the person at Claude Code's terminal, who decides there."""
     from askdesk.core.errors import AskdeskError
     from askdesk.wire import hook
 
     try:
-        reply = asyncio.run(_handled(given, sys.stdin.buffer.read()))
+        reply = asyncio.run(_handled(options, sys.stdin.buffer.read()))
     except (AskdeskError, OSError) as error:
         reply = hook.notice(f"{error}: decide here")
     if reply is not None:
@@ -50,8 +59,9 @@ def run(given: Namespace) -> int:
     return ANSWERED
 
 
-async def _handled(given: Namespace, raw: bytes) -> dict[str, Any] | None:
+async def _handled(options: Options, raw: bytes) -> dict[str, Any] | None:
     from askdesk.adapters.claude_hook import ClaudeHook, Visit
+    from askdesk.cli.hook_notice import telling
     from askdesk.open import open_desk
     from askdesk.settings import load
     from askdesk.wire import hook
@@ -60,18 +70,18 @@ async def _handled(given: Namespace, raw: bytes) -> dict[str, Any] | None:
     event = hook.read(raw, size=settings.max_bytes, depth=settings.max_depth)
     visit = Visit(
         event,
-        mode=given.mode,
-        seconds=max(given.timeout - _LEAVES, 1.0),
-        nonce=given.nonce or os.urandom(16).hex(),
+        mode="desk" if options.mode == "desk" else "both",
+        seconds=max(options.timeout - _LEAVES, 1.0),
+        nonce=options.nonce,
         host=socket.gethostname(),
         process=os.getppid(),
         previews="html" if os.environ.get("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT") == "html" else "markdown",
         is_local=bool(event.transcript),
     )
-    async with open_desk(given.store) as desk:
+    async with open_desk(options.store or None) as desk:
         if event.name == "Ping":
             return {"pong": "store"}
-        claude = ClaudeHook(desk, by=settings.by)
+        claude = ClaudeHook(desk, by=settings.by, tell=telling(desk, settings, settings.notify_urls, is_server=False))
         waiting = asyncio.ensure_future(claude.handled(visit))
         await _until_done_or_gone(waiting)
         if waiting.cancelled():

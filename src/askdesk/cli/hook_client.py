@@ -11,6 +11,7 @@ import sys
 
 _STEP = 2.0  # seconds between looks whether Claude Code is still there
 _MOST = 65_536
+_ASKDESK = "import os; from askdesk.cli.main import main; os._exit(main())"  # a tidy end takes a fifth of the time
 LEFT = 5  # seconds that Claude Code must have left when this ends
 
 
@@ -65,7 +66,7 @@ def _become_slow(mode: str, seconds: str, nonce: str, store: list[str], event: b
     """Go on as `askdesk hook` in this very process. Isolated: the folder that it runs in is an agent's."""
     hand_on(event)
     options = ["--mode", mode, "--timeout", seconds, "--nonce", nonce, *(("--store", store[0]) if store else ())]
-    posix.execv(sys.executable, [sys.executable, "-I", "-m", "askdesk", "hook", "--no-server", *options])
+    posix.execv(sys.executable, [sys.executable, "-I", "-c", _ASKDESK, "hook", "--no-server", *options])
 
 
 def hand_on(event: bytes) -> None:

@@ -8,31 +8,53 @@ from askdesk.cli import hook_client
 
 DAYS = 7
 SECONDS = DAYS * 86_400
-_OPTIONS = {"--mode": "both", "--timeout": str(SECONDS), "--store": "", "--nonce": ""}
 
 
-def answered(given: list[str]) -> bool:
+class Options:
+    """How a hook was called. Read by hand: a parser would take as long as the rest."""
+
+    def __init__(self, mode: str = "both", timeout: str = str(SECONDS), nonce: str = "", store: str = "") -> None:
+        self.mode, self.timeout, self.store = mode, int(timeout), store
+        self.nonce = nonce or posix.urandom(16).hex()
+        self.no_server = False
+
+
+def read(given: list[str]) -> Options | None:
+    """None where it takes the proper parser: to help, or to complain."""
+    rest = [each for each in given if each != "--no-server"]
+    pairs = {name.removeprefix("--"): value for name, value in zip(rest[::2], rest[1::2], strict=False)}
+    known = {"mode", "timeout", "nonce", "store"}
+    if len(rest) % 2 or not pairs.keys() <= known or not pairs.get("timeout", "0").isdigit():
+        return None
+    if pairs.get("mode", "both") not in ("both", "desk"):
+        return None
+    options = Options(**pairs)
+    options.no_server = "--no-server" in given
+    return options
+
+
+def run(options: Options) -> int:
+    """By a running server where there is one; else here."""
+    if not options.no_server and _answered(options):
+        return 0
+    from askdesk.cli import hook
+
+    return hook.handle(options)
+
+
+def _answered(options: Options) -> bool:
     """Whether a server did it all. If not, the event is on standard input again."""
-    options = _read(given)
-    if options is None or not (path := _socket(options["--store"])):
+    path = _socket(options.store)
+    if path is None:
         return False
     event = hook_client.read()
-    nonce = options["--nonce"] or posix.urandom(16).hex()
-    sent = hook_client.header(options["--mode"], options["--timeout"], nonce, len(event)) + event
-    reply = hook_client.exchanged(path, sent, float(options["--timeout"]) - hook_client.LEFT)
+    sent = hook_client.header(options.mode, str(options.timeout), options.nonce, len(event)) + event
+    reply = hook_client.exchanged(path, sent, options.timeout - hook_client.LEFT)
     if reply is None:
         hook_client.hand_on(event)
         return False
     hook_client.write(reply.rstrip(b"\n"))
     return True
-
-
-def _read(given: list[str]) -> dict[str, str] | None:
-    """None where it takes the proper parser: to go to the store, to help, or to complain."""
-    pairs = dict(zip(given[::2], given[1::2], strict=False))
-    if len(given) % 2 or not pairs.keys() <= _OPTIONS.keys() or not pairs.get("--timeout", "0").isdigit():
-        return None
-    return _OPTIONS | pairs
 
 
 def _socket(store: str) -> str | None:

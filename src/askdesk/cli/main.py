@@ -100,11 +100,11 @@ def _main(given: list[str]) -> int:
         print(f"askdesk: there is no command {name!r}; askdesk --help lists them", file=sys.stderr)
         return INVALID
     if name == "hook":
-        from askdesk.cli.hook_start import answered
+        from askdesk.cli import hook_start
 
-        if answered(given[1:]):
-            return ANSWERED
-        return min(_run(name, given[1:]), FAILED)  # a 2 would be a no to Claude Code
+        options = hook_start.read(given[1:])
+        code = hook_start.run(options) if options else _run(name, given[1:])
+        return min(code, FAILED)  # a 2 would be a no to Claude Code
     return _run(name, given[1:])
 
 

@@ -112,11 +112,13 @@ async def _hooks(given: Namespace, desk: Desk, settings: Settings) -> AsyncItera
         yield
         return
     from askdesk.adapters.claude_hook import ClaudeHook
+    from askdesk.cli.hook_notice import telling
     from askdesk.core.limits import OPEN
     from askdesk.open import sized
     from askdesk.server import hooks
 
-    async with hooks.answering(ClaudeHook(desk, by=settings.by), path, sized(OPEN, settings)) as trouble:
+    tell = telling(desk, settings, given.notify or settings.notify_urls, is_server=True)
+    async with hooks.answering(ClaudeHook(desk, by=settings.by, tell=tell), path, sized(OPEN, settings)) as trouble:
         if trouble:
             say(f"hooks of this machine go to the store by themselves: {trouble}")
         yield

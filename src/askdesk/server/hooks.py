@@ -64,7 +64,7 @@ def _bound(path: Path) -> socket.socket:
     own = path.with_name(f"{path.name}.{os.getpid()}")
     if len(os.fsencode(own)) > _LONGEST_PATH:
         raise OSError(errno.ENAMETOOLONG, "the path is too long for a socket")
-    if _is_answered(path):
+    if is_answered(path):
         raise OSError(errno.EADDRINUSE, "another server answers there")
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -81,7 +81,8 @@ def _bound(path: Path) -> socket.socket:
     return listening
 
 
-def _is_answered(path: Path) -> bool:
+def is_answered(path: Path) -> bool:
+    """Whether a server listens there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(1)
         try:

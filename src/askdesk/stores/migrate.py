@@ -6,7 +6,7 @@ The schema's number is major * 1000 + the number of the last file applied.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 import apsw
@@ -23,7 +23,7 @@ class Migration(NamedTuple):
 
 @cache
 def sqlite_migrations() -> tuple[Migration, ...]:
-    folder = files("askdesk.stores") / "sql" / "sqlite"
+    folder = Path(__file__).parent / "sql" / "sqlite"  # importlib.resources takes longer to load than all of this
     scripts = sorted((path for path in folder.iterdir() if path.name.endswith(".sql")), key=lambda path: path.name)
     return tuple(Migration(MAJOR * 1000 + int(path.name[:4]), path.read_text("utf-8")) for path in scripts)
 

@@ -59,6 +59,37 @@ def message(asks: Sequence[Ask], detail: Detail, link: Link | None) -> Message:
     return Message(cut(_title(asks, detail), _TITLE), Shown("\n".join(lines)))
 
 
+def of_host(ask: Ask, detail: Detail) -> Message:
+    """What is told of something that an agent asks in its host's own dialog alone, in the host's words."""
+    lines = [_plain(ask.questions[0].text, _WORDS)] if detail == "text" else []
+    return Message(cut(_title([ask], detail), _TITLE), Shown("\n".join([*lines, say("notice.host")])))
+
+
+async def tell_once(
+    desk: Desk, asks: Sequence[Ask], urls: Iterable[str], *, detail: Detail, link: Link | None, send: Send
+) -> None:
+    """Tell of asks that nobody has been told of, where no notifier runs: one try for each service."""
+    claims = [claim for ask in asks for claim in await _claims(desk, ask)]
+    if not claims:
+        return
+    told_of = message([ask for ask, _ in claims], detail, link)
+    went = [await send(url, told_of) for url in dict.fromkeys(urls)]
+    for ask, version in claims:
+        with suppress(VersionConflict):
+            await told.write(desk.shelf, ask.id, "told" if any(went) else "failed", desk.now(), expect=version)
+
+
+async def _claims(desk: Desk, ask: Ask) -> list[tuple[Ask, int]]:
+    """An ask with the version of the claim on it; nothing where it is another's, or needs no telling any more."""
+    version, free_from = await told.standing(desk.shelf, ask.id)
+    if free_from is None or free_from > desk.now():
+        return []
+    try:
+        return [(ask, await told.write(desk.shelf, ask.id, "sending", desk.now(), expect=version))]
+    except VersionConflict:
+        return []
+
+
 def trial() -> Message:
     """A message to see whether messages arrive."""
     return Message(say("notice.test_title"), say("notice.test"))
