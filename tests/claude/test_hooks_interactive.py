@@ -77,10 +77,9 @@ def test_escape_in_the_terminal_withdraws_the_desks_copy(tmp_path: Path, with_se
     with maybe_serving(with_server), asking(tmp_path, QUESTION) as (_, terminal):
         terminal.shows(DIALOG)
         ask = the_ask()
-        terminal.press("escape")
-        assert settlement_within(2, ask, terminal).outcome == Withdrawn(
-            "the dialog in Claude Code's terminal was closed"
-        )
+        press_until(terminal, "escape", lambda: DIALOG not in terminal.text)
+        closed = Withdrawn("the dialog in Claude Code's terminal was closed")
+        assert settlement_within(2, ask, terminal).outcome == closed
 
 
 @contextmanager
