@@ -19,6 +19,7 @@ COMMANDS = {
     "inbox": "all open asks, live: answer one after the other",
     "answer": "settle an ask: answer, decline, allow or deny",
     "withdraw": "take an ask back",
+    "tell": "tell an agent at work something unasked, or to stop",
     "claude": "run Claude with a desk: it asks, you answer, here or anywhere",
     "serve": "run the page and the HTTP API",
     "link": "make a link that signs a browser in to the page",

@@ -11,6 +11,8 @@ from askdesk.core.work import Instruction, Told, Working
 from askdesk.surfaces.asker import age, project_name
 from askdesk.surfaces.texts import say
 
+_SHORTEST_ADDRESS = 4
+
 
 def agent_words(asker: Asker) -> Shown:
     """An agent and where it works."""
@@ -67,5 +69,6 @@ def named(agents: Iterable[Working], words: str) -> Iterator[Working]:
     """The agents that somebody may mean: by the beginning of an address, or by the name of an agent or a project."""
     for agent in agents:
         names = (agent.asker.agent, agent.asker.project, project_name(agent.asker))
-        if words and (agent.address.startswith(words) or words in names):
+        begins = len(words) >= _SHORTEST_ADDRESS and agent.address.startswith(words)
+        if begins or words in filter(None, names):
             yield agent

@@ -1,4 +1,4 @@
-"""Asks in a listing, a line each: for a terminal, so every column of agent text is shown() and cut."""
+"""Asks and agents in a listing, a line each: for a terminal, so every column of agent text is shown() and cut."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 
 from askdesk.core.model import Ask, Entry
 from askdesk.core.text import Shown, cut, shown, width
+from askdesk.core.work import Working
 from askdesk.surfaces.asker import age, is_gone, project_name
 
 _WIDTHS = (8, 6, 14, 20)
@@ -23,6 +24,15 @@ def _lines(entries: Iterable[Entry], now: datetime) -> Iterable[Shown]:
     for entry in entries:
         ask = entry.ask
         yield _row(ask.id[: _WIDTHS[0]], age(now - ask.created), ask.asker.agent, project_name(ask.asker), _what(entry))
+
+
+def agent_table(agents: Iterable[Working], now: datetime, columns: int = 10_000) -> Iterable[str]:
+    """A heading, then a line for each agent at work."""
+    yield cut(_row("ADDRESS", "SINCE", "AGENT", "PROJECT", "SESSION"), columns)
+    for agent in agents:
+        asker = agent.asker
+        since = age(now - agent.since)
+        yield cut(_row(agent.address[: _WIDTHS[0]], since, asker.agent, project_name(asker), asker.session), columns)
 
 
 def _what(entry: Entry) -> str:
