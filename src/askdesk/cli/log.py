@@ -17,6 +17,7 @@ import heapq
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -111,6 +112,7 @@ async def _import(desk: Desk, given: Namespace, log: Log) -> int:
     from askdesk.cli.log_import import Imported, keep
 
     counts = Imported()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's own waits for an await, and reading has none
     try:
         await keep(desk.store, _wanted(given, log), counts)
     finally:

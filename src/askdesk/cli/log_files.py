@@ -74,7 +74,8 @@ class LogFile:
             with open(self.path, "rb") as file:
                 if os.fstat(file.fileno()).st_size < self._offset:  # cut off, or another file of this name
                     self._start_over()
-                file.seek(self._offset)
+                if self._offset:  # a pipe has a beginning alone
+                    file.seek(self._offset)
                 yield from self._pieces(file)
         except OSError as error:
             self._log.flawed(self._reader.place, error.strerror or str(error))

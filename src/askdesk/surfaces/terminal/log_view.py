@@ -29,7 +29,8 @@ _BETWEEN: Line = (Span(Shown(" ")), MARGIN)
 def log_lines(call: Call, columns: int) -> Iterable[Line]:
     """A call in rows of at most so many columns."""
     yield from wrap(_title(call), columns, (_INDENT, MARGIN))
-    yield cropped(line(_INDENT, Span(shown(str(call.place)), "dim")), columns)
+    yield from wrap(line(_INDENT, Span(ended_how(call), _style(call.ended))), columns, (_INDENT,))
+    yield from wrap(line(_INDENT, Span(shown(str(call.place)), "dim")), columns, (_INDENT, MARGIN))
     if isinstance(call.body, Permission):
         yield from _broken(call, call.body, columns)
     else:
@@ -45,7 +46,7 @@ def _title(call: Call) -> Line:
     where = say("log.in_project", project=shown(project_name(asker))) if asker.project else Shown("")
     parent = say("log.for_parent", parent=shown(asker.parent)) if asker.parent else Shown("")
     parts = [Span(say("log.title", agent=shown(asker.agent)), "title"), Span(where), Span(parent, "dim")]
-    parts += [Span(moment_words(call.asked), "dim"), Span(ended_how(call), _style(call.ended))]
+    parts.append(Span(moment_words(call.asked), "dim"))
     spans = [part for span in parts if span.text for part in (span, Span(Shown("  ")))]
     return line(*spans[:-1])
 
@@ -116,10 +117,10 @@ def _answers(ended: Ending | None, count: int) -> Sequence[Answer | None]:
 
 def _question(question: Question, answer: Answer | None, is_sent: bool, columns: int) -> Iterable[Line]:
     header = shown_header(question)
-    first, *more = agent_rows(question.text, columns - 2, "bold")
-    tag = Span(Shown(f"[{header}] "), "dim") if header else Span(Shown(""))
-    yield from wrap(line(_INDENT, MARGIN, tag, *first[1:]), columns, (_INDENT, MARGIN))
-    yield from ((_INDENT, *row) for row in more)
+    tag = Span(Shown(f"[{header}] " if header else ""), "dim")
+    for row in shown(question.text, lines=True).split("\n"):
+        yield from wrap(line(_INDENT, MARGIN, tag, Span(Shown(row), "bold")), columns, (_INDENT, MARGIN))
+        tag = Span(Shown(""))
     for option in question.options:
         yield from _option(option, answer is not None and option.label in answer.chosen, columns)
     if any(option.preview for option in question.options):
