@@ -9,9 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from askdesk import Ask, Asker, Option, Permission, Question, Questions
 from askdesk.cli.demo import QUESTIONS
 from askdesk.core.model import Entry
+from askdesk.core.work import Working
 from askdesk.surfaces.terminal import inbox_view
 from askdesk.surfaces.terminal.inbox import Inbox
 from askdesk.surfaces.terminal.screen import DialogApp, Guard
@@ -75,6 +78,12 @@ INBOX = Inbox(NOON, Size(92, 16)).entered(
     ]
 )
 
+AT_WORK = tuple(
+    Working(asker=Asker(agent, "1", f"/home/ana/{project}"), since=NOON - timedelta(minutes=minutes), seen=NOON)
+    for agent, project, minutes in (("claude", "shop", 25), ("builder", "new-service", 4))
+)
+TELLING = replace(Inbox(NOON, Size(92, 10)), working=AT_WORK)
+
 ONE, ALL = asked(DATABASE), asked(DATABASE, PARTS, LAYOUT)
 PICTURES: dict[str, tuple[Ask | Inbox, tuple[str, ...]]] = {
     "single": (ONE, ("down",)),
@@ -85,6 +94,7 @@ PICTURES: dict[str, tuple[Ask | Inbox, tuple[str, ...]]] = {
     "review": (ALL, ("enter", "space", "tab", "tab")),
     "permission": (Ask("9b01", CALL, BUILDER, NOON), ("down",)),
     "inbox": (INBOX, ("down", "space", "down", "space", "down")),
+    "tell": (TELLING, ("t", "enter", *"leave the migrations alone")),
 }
 
 

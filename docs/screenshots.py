@@ -129,6 +129,10 @@ async def main() -> None:
         await take(dark, f"{url}/asks/{asks['permission'].id}", "page-permission")
         phone = await signed_in(browser, desk, url, 390, 780, "light")
         await take(phone, f"{url}/asks/{asks['questions'].id}", "page-phone")
+        async with desk.at_work(BUILDER), desk.at_work(DEPLOYER) as deployer:
+            await deployer.delivered(await desk.tell(DEPLOYER, "Leave the migrations alone", by="ana", surface="inbox"))
+            await desk.tell(DEPLOYER, "The staging server is back", by="ben", surface="page")
+            await take(page, f"{url}/agents/{deployer.address}", "page-agent")
         await both(browser)
         await browser.close()
 

@@ -164,3 +164,23 @@ async def test_what_stands_is_what_was_told_first(desk: Desk, clock: FakeClock) 
     first = await desk.tell(AGENT, "use tabs", by="ana", submission="0a")
     clock.advance(1)
     assert await desk.tell(AGENT, "use blanks", by="bob", submission="0a") == first
+
+
+async def test_notes_of_agents_that_died_long_ago_are_put_away(desk: Desk, clock: FakeClock) -> None:
+    dead = msgspec.structs.replace(AGENT, session="s-0")
+    await Work(desk.shelf, dead, clock).begin()
+    clock.advance(timedelta(days=2).total_seconds())
+    async with desk.at_work(AGENT) as at_work:
+        assert [document.name for document in await desk.shelf.list("working/")] == [f"working/{at_work.address}"]
+
+
+async def test_whether_it_was_heard_can_be_waited_for(desk: Desk, clock: FakeClock) -> None:
+    told = await desk.tell(AGENT, "use tabs")
+    assert await desk.heard(AGENT, told, timeout=0) is None
+    waiting = asyncio.ensure_future(desk.heard(AGENT, told))
+    async with desk.at_work(AGENT) as at_work:
+        await heard(at_work)
+        while not waiting.done():
+            clock.advance(0.1)
+            await asyncio.sleep(0.001)
+    assert await desk.heard(AGENT, told, timeout=0) == waiting.result() is not None

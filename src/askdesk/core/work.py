@@ -153,12 +153,17 @@ async def heard(
 
 
 async def forget_old(shelf: Shelf, to: str, now: datetime) -> None:
-    """Put away what an agent heard long ago: first what was told, so that nobody delivers it again."""
+    """Put away what an agent heard long ago: first what was told, so that nobody delivers it again; and old notes."""
     for document in await shelf.list(f"{HEARD}{to}/"):
         heard = _read(document, Heard)
         if heard and heard.delivered and now - heard.at > _KEPT:
             await shelf.put(f"{INSTRUCTION}{to}/{_id(document)}", None)
             await shelf.put(document.name, None)
+    for document in await shelf.list(WORKING):  # of agents that could not take their notes away
+        note = _read(document, Working)
+        if note and now - note.seen > _KEPT:
+            with suppress(VersionConflict):  # it has just come back
+                await shelf.put(document.name, None, expect=document.version)
 
 
 class Work:
