@@ -82,20 +82,20 @@ def test_chat_about_this_is_told(tmp_path: Path) -> None:
         assert settlement_within(2, ask, terminal).outcome == Withdrawn("declined in Claude Code's terminal")
 
 
-def test_after_escape_the_next_prompt_withdraws(tmp_path: Path) -> None:
+def test_escape_withdraws(tmp_path: Path) -> None:
     with asking(tmp_path, QUESTION) as (_, terminal, _):
         terminal.shows(DIALOG)
         ask = the_ask()
         press_until(terminal, "escape", lambda: DIALOG not in terminal.text)
-        terminal.shows("? for shortcuts")
-        terminal.types("something else")
-        terminal.shows("something else")
-        terminal.press("enter")
-        outcome = settlement_within(5, ask, terminal).outcome
-        assert outcome in (
-            Withdrawn("Claude Code stopped waiting"),  # where it hangs up
-            Withdrawn("Claude Code went on without an answer"),
-        )
+        assert settlement_within(2, ask, terminal).outcome == Withdrawn("Claude Code stopped waiting")
+
+
+def test_a_permission_decided_in_the_terminal_is_withdrawn(tmp_path: Path) -> None:
+    with asking(tmp_path, TOUCH, "--permissions") as (_, terminal, _):
+        terminal.shows("Do you want to proceed?")
+        ask = the_ask()
+        press_until(terminal, "1", lambda: "Do you want" not in terminal.text)
+        assert settlement_within(2, ask, terminal).outcome == Withdrawn("decided in Claude Code's terminal")
 
 
 @pytest.mark.parametrize("reply", [Allowed(), Denied("No.")], ids=["allowed", "denied"])

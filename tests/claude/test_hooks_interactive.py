@@ -78,8 +78,7 @@ def test_escape_in_the_terminal_withdraws_the_desks_copy(tmp_path: Path, with_se
         terminal.shows(DIALOG)
         ask = the_ask()
         press_until(terminal, "escape", lambda: DIALOG not in terminal.text)
-        closed = Withdrawn("the dialog in Claude Code's terminal was closed")
-        assert settlement_within(2, ask, terminal).outcome == closed
+        assert settlement_within(2, ask, terminal).outcome == Withdrawn("interrupted in Claude Code's terminal")
 
 
 @contextmanager
@@ -133,6 +132,14 @@ def test_at_the_desk_alone_there_is_no_dialog(tmp_path: Path) -> None:
         assert DIALOG not in terminal.settles()
         settled(ask, SQLITE)
         assert ends(terminal, claude) == ANSWERED
+
+
+def test_at_the_desk_alone_escape_withdraws_too(tmp_path: Path) -> None:
+    with serving(), asking(tmp_path, QUESTION, "--mode", "desk") as (_, terminal):
+        ask = the_ask()
+        terminal.shows("running PreToolUse hook")
+        terminal.press("escape")
+        assert settlement_within(2, ask, terminal).outcome == Withdrawn("interrupted in Claude Code's terminal")
 
 
 def test_without_a_desk_there_is_the_dialog(tmp_path: Path) -> None:

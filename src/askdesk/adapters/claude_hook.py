@@ -30,7 +30,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.wire import hook, tool
-from askdesk.wire.hook import SURFACE, Event
+from askdesk.wire.hook import SURFACE, BatchCall, Event
 from askdesk.wire.words import quote
 
 log = logging.getLogger(__name__)
@@ -118,8 +118,8 @@ class ClaudeHook:
                 for call in event.calls:
                     if call.tool == tool.NAME:
                         await self._ended(event, call.call, call.response)
-            case "UserPromptSubmit" | "SessionEnd":
-                await self._passed_over(event)
+                    else:
+                        await self._passed_by(event, call)
             case "Notification" if self._tell:
                 await self._tell(event, [entry.ask async for entry in self._of_session(event)])
         return None
@@ -226,12 +226,15 @@ class ClaudeHook:
         with suppress(AlreadySettled):
             await self._desk.withdraw(ask.id, reason)
 
-    async def _passed_over(self, event: Event) -> None:
-        """The session goes on, or is over: what its own agent asked before is no longer waited for."""
+    async def _passed_by(self, event: Event, call: BatchCall) -> None:
+        """A tool has run, or not: whoever still shows its permission is told that it was decided elsewhere."""
+        from askdesk.wire import hook_end
+
         async for entry in self._of_session(event):
-            if event.name == "SessionEnd" or not entry.ask.asker.parent:
+            asked = entry.ask.permission
+            if asked and (asked.tool, asked.value) == (call.tool, call.input):
                 with suppress(AlreadySettled):
-                    await self._desk.withdraw(entry.ask.id, "Claude Code went on without an answer")
+                    await self._desk.withdraw(entry.ask.id, hook_end.DECIDED)
 
     async def _of_session(self, event: Event) -> AsyncIterator[Entry]:
         entries = [entry async for entry in self._desk.each("open")]

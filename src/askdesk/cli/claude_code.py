@@ -61,18 +61,15 @@ class Way(NamedTuple):
 
 
 def wanted(way: Way) -> Hooks:
-    """The hooks for a way. Straight to a server, others tell it what it cannot read in the transcript."""
+    """The hooks for a way. Straight to a server, one more tells what it cannot read in the transcript."""
     waits_before = way.mode == "desk"
     hooks: Hooks = {"PreToolUse": [_entry(way.hook(SECONDS if waits_before else _MOMENT), tool.NAME)]}
     if way.mode == "both" or way.permissions:
         hooks["PermissionRequest"] = [_entry(way.hook(SECONDS), "*" if way.permissions else tool.NAME)]
     if way.mode == "both":
         hooks["PostToolUse"] = [_entry(way.hook(_MOMENT), tool.NAME)]
-    if way.url:
-        hooks |= {name: [_entry(way.hook(_MOMENT))] for name in ("PostToolBatch", "UserPromptSubmit", "SessionEnd")}
-    else:
-        hooks["Notification"] = [_entry(way.hook(_MOMENT))]
-    return hooks
+    name = "PostToolBatch" if way.url else "Notification"  # a server tells people by itself
+    return {**hooks, name: [_entry(way.hook(_MOMENT))]}
 
 
 def _entry(hook: dict[str, Any], matcher: str = "") -> dict[str, Any]:

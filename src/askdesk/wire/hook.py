@@ -38,6 +38,7 @@ class BatchCall(Struct, frozen=True):
     """One call of a PostToolBatch."""
 
     tool: str = field(default="", name="tool_name")
+    input: dict[str, Any] = field(default_factory=dict, name="tool_input")
     call: str = field(default="", name="tool_use_id")
     response: Any = field(default=None, name="tool_response")
 

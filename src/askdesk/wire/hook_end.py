@@ -13,6 +13,7 @@ from askdesk.core.model import Allowed, Answered, Declined, Denied, Expired, Per
 from askdesk.wire.ending import Interrupted, Refused, Result, Told, Unanswered, ending, text_of
 from askdesk.wire.messages import decoded
 
+DECIDED = "decided in Claude Code's terminal"
 _SAID = "the user said:\n"
 _REJECTED = "The user doesn't want to proceed with this tool use."
 
@@ -66,7 +67,7 @@ def ended_there(body: Questions | Permission, result: Result, *, by_person: bool
         case Answered() | Declined() as reply:
             return reply
         case Interrupted():
-            return Withdrawn("the dialog in Claude Code's terminal was closed")
+            return Withdrawn("interrupted in Claude Code's terminal")
         case Expired():
             return Withdrawn("nobody answered in Claude Code's terminal either, and it went on by itself")
         case Withdrawn() | Unanswered() | Refused() | Told():
@@ -79,4 +80,4 @@ def _decided_there(refusal: str, by_person: bool) -> Reply | Withdrawn:
     if refusal.startswith(_REJECTED):
         words = "".join(sign for sign in refusal.partition(_SAID)[2] if not strict.text_flaw(sign))
         return Denied(words.strip(), stop=not words)
-    return Allowed() if by_person else Withdrawn("decided in Claude Code's terminal")
+    return Allowed() if by_person else Withdrawn(DECIDED)
