@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from bench import desks, hook, paint, server, start
+from bench import desks, hook, log, paint, server, start
 from bench.measure import FIGURES, HEADING, Figure, Ratio
 
 _M = TypeVar("_M", Ratio, Figure, list[Figure], list[Ratio])
@@ -28,6 +28,7 @@ def main() -> None:
         _told("memory", asyncio.run(desks.in_memory(500 // share))),
         _told("SQLite", asyncio.run(desks.on_sqlite(3000 // share))),
         _told("SQLite, many at once", asyncio.run(desks.on_sqlite(500 // share, at_once=32))),
+        _told("log", log.measure(20 // share)),
         _told("HTTP", server.exchange(1000 // share)),
         _told("HTTP, many at once", server.many(20 // share)),
     ]

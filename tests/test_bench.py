@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bench import desks, hook, paint, server, start
+from bench import desks, hook, log, paint, server, start
 from bench.measure import Ratio
 
 
@@ -18,10 +18,11 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
         asyncio.run(desks.in_memory(2)),
         asyncio.run(desks.on_sqlite(2)),
         asyncio.run(desks.on_sqlite(2, at_once=8)),
+        log.measure(2, megabytes=1),
         server.exchange(2),
         server.many(2, connections=4),
     ]
-    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 9
+    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 10
     assert all(ratio.row().count("|") == 9 for ratio in ratios)
 
 

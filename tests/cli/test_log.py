@@ -336,6 +336,15 @@ def test_folders_are_searched_through_and_a_call_counts_once(tmp_path: Path) -> 
     assert sorted(ids(str(tmp_path))) == ["toolu_1", "toolu_2", "toolu_4"]
 
 
+def test_a_file_that_cannot_be_read_keeps_nobody_from_the_others(tmp_path: Path) -> None:
+    session(tmp_path, asks(), chose("SQLite"), name="a.jsonl")
+    (tmp_path / "b.jsonl").symlink_to("/proc/self/mem")
+    ran = askdesk("log", "--json", str(tmp_path))
+
+    assert (ran.code, len(ran.out.splitlines())) == (0, 1)
+    assert ran.err == f"askdesk: {tmp_path}/b.jsonl:0: Input/output error\n"
+
+
 def test_without_a_path_the_transcripts_of_claude_code_are_read(tmp_path: Path) -> None:
     session(tmp_path, asks(), chose("SQLite"), name="config/projects/-srv-shop/s1.jsonl")
     session(tmp_path, asks("toolu_2"), name=".claude/projects/x/s2.jsonl")
@@ -374,7 +383,7 @@ def test_a_call_that_breaks_the_rules_is_shown_as_it_came(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("nowhere.jsonl",), "nowhere.jsonl: No such file or directory"),
+        (("nowhere.jsonl",), "nowhere.jsonl: there is no such file or folder"),
         (("--json", "--md", "."), "give one of --json and --md"),
         (("--import", "--json", "."), "--import prints how many; give it without --json and --md"),
         ((), ".claude/projects: Claude Code keeps no transcripts here; name files or folders"),

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from askdesk.cli.command import duration, force_argument, on_desk, refused_to_agents, say
-from askdesk.cli.log_files import STDIN, LogFile, found, transcripts_folder
+from askdesk.cli.log_files import STDIN, LogFile, found, size_of, transcripts_folder, written_at
 from askdesk.cli.main import ANSWERED
 from askdesk.cli.progress import Progress
 from askdesk.core import search
@@ -157,7 +157,7 @@ def _calls(given: Namespace, log: Log) -> Iterator[Call | None]:
     if not names:
         say(f"there are no transcripts in {', '.join(paths)}")
     files = {name: LogFile(log, name) for name in names if given.follow or not _is_older(name, given)}
-    yield from _read(files.values(), _total(files))
+    yield from _read(files.values(), sum(map(size_of, files)))
     if not given.follow:
         yield from (call for file in files.values() for call in file.end())
         yield from log.rest()
@@ -178,11 +178,7 @@ def _is_older(name: str, given: Namespace) -> bool:
     if given.since is None or name == STDIN:
         return False
     seconds: float = given.since.total_seconds()
-    return time.time() - os.path.getmtime(name) > seconds
-
-
-def _total(names: Iterable[str]) -> int:
-    return sum(os.path.getsize(name) for name in names if os.path.exists(name))
+    return time.time() - written_at(name) > seconds
 
 
 def _read(files: Iterable[LogFile], total: int) -> Iterator[Call]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from askdesk.cli.command import say
 from askdesk.core.errors import InvalidAsk
 from askdesk.wire.transcript import LONGEST, Call, Log, Reader
 
@@ -25,30 +26,41 @@ def transcripts_folder(environ: Mapping[str, str]) -> Path:
 
 def found(paths: Iterable[str]) -> list[str]:
     """The files that were named, and all transcripts and logs in folders that were: the oldest first."""
-    files: dict[str, float] = {}
-    for path in paths:
-        try:
-            files |= {path: 0.0} if path == STDIN else dict(_within(path))
-        except OSError as error:
-            raise InvalidAsk(f"{path}: {error.strerror}") from None
-    return sorted(files, key=lambda name: (files[name], name))
+    files = dict.fromkeys(file for path in paths for file in _within(path))
+    return sorted(files, key=lambda name: (written_at(name), name))
 
 
-def _within(path: str) -> Iterator[tuple[str, float]]:
+def _within(path: str) -> Iterable[str]:
+    if path != STDIN and not os.path.exists(path):
+        raise InvalidAsk(f"{path}: there is no such file or folder")
     if not os.path.isdir(path):
-        yield path, os.stat(path).st_mtime
-        return
-    for folder, _, names in os.walk(path):
-        for name in names:
-            if name.endswith(_ENDINGS) and not name.endswith(_BESIDE):
-                yield from _stamped(os.path.join(folder, name))
+        return (path,)
+    walk = os.walk(path, onerror=_tell)
+    return (os.path.join(folder, name) for folder, _, names in walk for name in names if _is_log(name))
 
 
-def _stamped(path: str) -> Iterator[tuple[str, float]]:
+def _is_log(name: str) -> bool:
+    return name.endswith(_ENDINGS) and not name.endswith(_BESIDE)
+
+
+def _tell(error: OSError) -> None:
+    """A folder that cannot be looked into keeps nobody from the others."""
+    say(f"{error.filename}: {error.strerror}")
+
+
+def written_at(path: str) -> float:
+    """When a file was written last; 0 for standard input, and for a file that is gone meanwhile."""
     try:
-        yield path, os.stat(path).st_mtime
-    except OSError:  # gone meanwhile
-        return
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 class LogFile:

@@ -90,7 +90,7 @@ def _same(one: Ask, other: Ask) -> bool:
 
 
 async def _written(store: Store, entries: Sequence[Entry], asks: Sequence[Ask]) -> list[Ask]:
-    """Each ask with its settlement, begun together: so a store that commits in groups never shows one of them open."""
+    """Each ask with its settlement, begun together: stores that commit in groups hardly ever show one of them open."""
     adding = [asyncio.gather(store.add(ask), _settled(store, ask, e)) for ask, e in zip(asks, entries, strict=True)]
     return [standing for standing, _ in await asyncio.gather(*adding)]
 
