@@ -88,10 +88,11 @@ def test_in_a_pipe_the_result_alone_is_printed(saying: Callable[..., Claude]) ->
 
 
 def test_on_a_terminal_it_says_what_it_does_and_asks_in_a_form(saying: Callable[..., Claude]) -> None:
-    claude = saying([Say("Let me ask."), QUESTION], Say("Built with SQLite."))
+    claude = saying([Say("One thing.\n\nLet me \x1b[31mask."), QUESTION], Say("Built with SQLite."))
     given = ("claude", "--folder", str(claude.project), "Build it")
     with Terminal(*given, captured=False, env=claude.env) as person:
-        person.shows("Let me ask.", "Which db?")
+        person.shows("One thing.", "Which db?")
+        assert person.rows[:4] == ["One thing.", "", "Let me \\x1b[31mask.", "claude asks in project"]
         opens = time.monotonic() + 0.45  # before, keys do not count
         until(lambda: time.monotonic() > opens)
         person.press("2")

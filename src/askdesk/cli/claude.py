@@ -30,6 +30,7 @@ from askdesk.core.model import Ask
 from askdesk.core.text import cut, is_blank, shown
 from askdesk.open import Surface, answered_at, name_here, settled_on, surface_here, where_to_answer
 from askdesk.settings import load
+from askdesk.wire import tool
 
 if TYPE_CHECKING:
     from askdesk.adapters.claude_steps import Ended, Step
@@ -170,14 +171,14 @@ class _Run:
             case Piece(text):
                 if self._is_read:
                     self._is_streamed = True
-                    print(shown(text), end="", flush=True)
+                    print(shown(text, lines=True), end="", flush=True)
             case Said(text):
                 if self._is_read and not self._is_streamed:
-                    print(shown(text))
+                    print(shown(text, lines=True))
                 self._end_line()
-            case Called(tool, given):
-                if sys.stderr.isatty():
-                    print(_called(tool, given), file=sys.stderr)
+            case Called(name, given):
+                if sys.stderr.isatty() and name != tool.NAME:  # its questions are there to be seen
+                    print(_called(name, given), file=sys.stderr)
             case Ended():
                 pass
             case _:
@@ -204,7 +205,7 @@ class _Run:
                 return ANSWERED
 
 
-def _called(tool: str, given: dict[str, Any]) -> str:
+def _called(name: str, given: dict[str, Any]) -> str:
     """One line on a tool call: its name and the first text of its input."""
     first = next((value for value in given.values() if isinstance(value, str)), "")
-    return f"· {shown(tool)} {cut(shown(first.splitlines()[0] if first else ''), 100)}".rstrip()
+    return f"· {shown(name)} {cut(shown(first.splitlines()[0] if first else ''), 100)}".rstrip()
