@@ -311,6 +311,7 @@ FIRST, SECOND = {"model": "m", "messages": []}, {"model": "m", "messages": [ASKE
         [{"request": FIRST, "response": STREAM}, {"request": SECOND}],
         [{"request": FIRST, "response": [{"event": e["type"], "data": json.dumps(e)} for e in STREAM]}, SECOND],
         [{"body": FIRST, "url": "/v1/messages", "response": {"status": 200, "body": ASKED}}, {"body": SECOND}],
+        [{"seq": 1, "t": "append", "msgs": [ASKED]}, {"seq": 2, "t": "append", "msgs": [DONE]}],
         [FIRST, ASKED, SECOND],
         [SECOND],
         [SECOND, SECOND, {"messages": [ASKED, DONE, said("user", {"type": "text", "text": "on"})]}],

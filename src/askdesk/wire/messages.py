@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 _DEEPEST = 8  # envelopes around a message
-_REQUEST = ("request", "body", "body_raw", "messages")
+_REQUEST = ("request", "body", "body_raw", "messages", "msgs")
 _RESPONSE = ("response", "events", "chunks", "message", "data", "result")
 _TIMES = ("timestamp", "logged_at", "created_at", "time", "ts", "date")
 _MILLISECONDS = 10_000_000_000  # a number of seconds beyond it would be in the year 2286
