@@ -73,7 +73,8 @@ def run(given: Namespace) -> int:
                 return refused
             _check_import(given, given.store or settings.store)
             return on_desk(given.store, lambda desk: _import(desk, given, log), create=True)
-        return _show(_wanted(given, log), given)
+        progress = Progress()
+        return _show(_wanted(given, log, progress), given, progress)
     except KeyboardInterrupt:
         if not given.follow:
             raise
@@ -82,7 +83,7 @@ def run(given: Namespace) -> int:
         _tell_flaws(log)
 
 
-def _show(calls: Iterable[Call | None], given: Namespace) -> int:
+def _show(calls: Iterable[Call | None], given: Namespace, progress: Progress) -> int:
     from askdesk.surfaces.decision_record import heading
 
     printed = _printer(given)
@@ -91,6 +92,8 @@ def _show(calls: Iterable[Call | None], given: Namespace) -> int:
         if call is None:
             sys.stdout.flush()
             continue
+        if sys.stdout.isatty():
+            progress.clear()
         if given.md and not count:
             print(heading())
         count += 1
@@ -114,16 +117,16 @@ async def _import(desk: Desk, given: Namespace, log: Log) -> int:
     counts = Imported()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's own waits for an await, and reading has none
     try:
-        await keep(desk.store, _wanted(given, log), counts)
+        await keep(desk.store, _wanted(given, log, Progress()), counts)
     finally:
         print(counts)
     return ANSWERED
 
 
-def _wanted(given: Namespace, log: Log) -> Iterator[Call | None]:
+def _wanted(given: Namespace, log: Log, progress: Progress) -> Iterator[Call | None]:
     """The calls to be shown; None where a log that is followed pauses."""
     is_wanted = _filter(given)
-    calls = (call for call in _calls(given, log) if call is None or is_wanted(call))
+    calls = (call for call in _calls(given, log, progress) if call is None or is_wanted(call))
     if given.limit:
         yield from _newest(calls, given.limit)
     yield from calls
@@ -150,14 +153,15 @@ def _newest(calls: Iterator[Call | None], limit: int) -> Iterable[Call]:
     return reversed(heapq.nlargest(limit, until_pause, key=lambda call: call.at))
 
 
-def _calls(given: Namespace, log: Log) -> Iterator[Call | None]:
+def _calls(given: Namespace, log: Log, progress: Progress) -> Iterator[Call | None]:
     """Every call that ended, in the order of the files; at the end those that nobody answered."""
     paths = given.paths or [_default()]
     names = found(paths)
     if not names:
         say(f"there are no transcripts in {', '.join(paths)}")
     files = {name: LogFile(log, name) for name in names if given.follow or not _is_older(name, given)}
-    yield from _read(files.values(), sum(map(size_of, files)))
+    progress.total = sum(map(size_of, files))
+    yield from _read(files.values(), progress)
     if not given.follow:
         yield from (call for file in files.values() for call in file.end())
         yield from log.rest()
@@ -181,15 +185,13 @@ def _is_older(name: str, given: Namespace) -> bool:
     return time.time() - written_at(name) > seconds
 
 
-def _read(files: Iterable[LogFile], total: int) -> Iterator[Call]:
-    progress = Progress(total)
+def _read(files: Iterable[LogFile], progress: Progress) -> Iterator[Call]:
     try:
         for file in files:
             for step in file.read():
                 if isinstance(step, int):
                     progress.add(step)
                 else:
-                    progress.clear()
                     yield step
     finally:
         progress.clear()

@@ -14,8 +14,8 @@ _ERASE = "\r\x1b[K"
 class Progress:
     """Bytes done of a total; silent where standard error is no terminal."""
 
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
+    def __init__(self, total: int = 0) -> None:
+        self.total, self._done = total, 0
         self._is_seen = sys.stderr.isatty()
         self._next = time.monotonic() + _PATIENCE
         self._drawn = False
@@ -27,9 +27,9 @@ class Progress:
             self._draw()
 
     def _draw(self) -> None:
-        part = min(self._done / self._total, 1.0) if self._total else 1.0
+        part = min(self._done / self.total, 1.0) if self.total else 1.0
         bar = "█" * int(part * _WIDTH) + "░" * (_WIDTH - int(part * _WIDTH))
-        self._write(f"{_ERASE}{bar} {part:4.0%}  {_size(self._done)} of {_size(self._total)}")
+        self._write(f"{_ERASE}{bar} {part:4.0%}  {_size(self._done)} of {_size(self.total)}")
         self._drawn = True
 
     def clear(self) -> None:
