@@ -106,7 +106,12 @@ class _Serving:
         try:
             if _is_own_user(writer):
                 await self._serve(reader, writer)
-        except (OSError, EOFError, ValueError, TimeoutError) as error:  # asyncio's IncompleteReadError is an EOFError
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            KeyError,
+        ) as error:  # and so a timeout, and an end too soon
             log.debug("a hook's connection broke off: %s", error)
         except asyncio.CancelledError:  # the server ends: the client goes on by itself
             pass
