@@ -457,28 +457,51 @@ async def settled(desk: Desk, ask: Ask) -> Reply | Any:
     return settlement.outcome
 
 
+DISABLED = (
+    "<tool_use_error>Error: No such tool available: AskUserQuestion. AskUserQuestion is disabled for this session, in "
+    "subagents as well as here.</tool_use_error>"
+)
+DO_NOT_ASK = (
+    "Permission to use AskUserQuestion has been denied because Claude Code is running in don't ask mode. "
+    "IMPORTANT: You *may* attempt to accomplish this action using other tools that might naturally be used to "
+    "accomplish this goal, e.g. using head instead of cat. But you *should not* attempt to work around this "
+    "denial in malicious ways, e.g. do not use your ability to run tests to execute non-test actions. You "
+    "should only try to work around this restriction in reasonable ways that do not attempt to bypass the "
+    "intent behind this denial. If you believe this capability is essential to complete the user's request, "
+    "STOP and explain to the user what you were trying to do and why you need this permission. Let the user "
+    "decide how to proceed."
+)
+
+
 @pytest.mark.parametrize(
-    ("given", "warning"),
+    ("given", "warning", "told"),
     [
         (
             {"disallowed_tools": ["AskUserQuestion"]},
             "disallowed_tools holds AskUserQuestion: Claude cannot ask",
+            DISABLED,
         ),
         (
             {"permission_mode": "dontAsk"},
             "permission_mode is dontAsk: Claude cannot ask questions, nor for permission",
+            DO_NOT_ASK,
         ),
     ],
 )
 async def test_options_that_hide_questions_are_warned_of(
-    home: Home, caplog: pytest.LogCaptureFixture, given: dict[str, Any], warning: str
+    home: Home, caplog: pytest.LogCaptureFixture, given: dict[str, Any], warning: str, told: str
 ) -> None:
     home.says(Call("AskUserQuestion", DATABASE, "toolu_1"))
     with caplog.at_level(logging.WARNING, "askdesk"):
         await home.asks(with_desk(home.desk, home.options(**given)))
     assert caplog.messages == [warning]
-    assert home.model.results["toolu_1"]["is_error"]
+    assert home.model.results == {"toolu_1": {"content": told, "is_error": True}}
     assert await home.kept() == []
+
+
+def test_a_mode_that_asks_nobody_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with_questions(ClaudeAgentOptions(permission_mode="bypassPermissions"))
+    assert caplog.messages == ["permission_mode is bypassPermissions: tools run without anybody being asked"]
 
 
 async def test_a_list_of_tools_gets_the_one_to_ask_with(home: Home) -> None:
@@ -503,9 +526,16 @@ def test_what_would_take_the_desks_place_is_refused(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"permission_mode": "acceptEdits"}, {"permission_mode": "plan"}, {"allowed_tools": ["AskUserQuestion"]}]
+    "given",
+    [
+        {"permission_mode": "acceptEdits"},
+        {"permission_mode": "plan"},
+        {"permission_mode": "auto"},
+        {"allowed_tools": ["AskUserQuestion"]},
+        {"settings": '{"permissions": {"allow": ["AskUserQuestion"]}}'},
+    ],
 )
-@pytest.mark.filterwarnings("ignore:.*can_use_tool will not be invoked.*")
+@pytest.mark.filterwarnings("ignore:.*can_use_tool will not be invoked.*")  # as the SDK says of it, wrongly
 async def test_no_mode_and_no_rule_answers_for_the_person(home: Home, given: dict[str, Any]) -> None:
     home.says(Call("AskUserQuestion", DATABASE))
     async with at_desk(home.desk, POSTGRES):

@@ -154,6 +154,8 @@ def with_questions(options: ClaudeAgentOptions) -> ClaudeAgentOptions:
         log.warning("disallowed_tools holds %s: Claude cannot ask", tool.NAME)
     if options.permission_mode == "dontAsk":
         log.warning("permission_mode is dontAsk: Claude cannot ask questions, nor for permission")
+    if options.permission_mode == "bypassPermissions":
+        log.warning("permission_mode is bypassPermissions: tools run without anybody being asked")
     if isinstance(options.tools, list) and tool.NAME not in options.tools:
         return replace(options, tools=[*options.tools, tool.NAME])
     return options
