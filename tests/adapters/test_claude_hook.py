@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from askdesk.adapters import claude_hook, claude_session, claude_transcript
 from askdesk.adapters.claude_hook import ClaudeHook, Visit
 from askdesk.core.desk import Desk
 from askdesk.core.model import (
@@ -55,6 +57,19 @@ def event(name: str, tool: str = "AskUserQuestion", given: Any = INPUT, **more: 
 
 def asked(desk: Desk, visit: Visit, **options: Any) -> asyncio.Task[dict[str, Any] | None]:
     return asyncio.create_task(ClaudeHook(desk, by="ana", look_every=0.001, **options).handled(visit))
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set once the transcript was looked at: what is in it then had ended before."""
+    looked, news = asyncio.Event(), claude_transcript.Transcript.news
+
+    def looking(self: claude_transcript.Transcript) -> Iterator[bytes]:
+        yield from news(self)
+        looked.set()
+
+    monkeypatch.setattr(claude_transcript.Transcript, "news", looking)
+    return looked
 
 
 async def the_ask(desk: Desk, count: int = 1) -> Ask:
@@ -280,7 +295,7 @@ BY_RULE = {"permissionDecision": {"decision": "accept", "source": "config"}}
     ids=["allowed", "by a rule", "unknown", "refused", "refused with words"],
 )
 async def test_how_a_permission_ended_is_read_in_the_transcript(
-    desk: Desk, tmp_path: Path, line: str, end: object
+    desk: Desk, tmp_path: Path, looked: asyncio.Event, line: str, end: object
 ) -> None:
     """Of several calls with the same input it is the one that is still open."""
     transcript = tmp_path / "session.jsonl"
@@ -288,7 +303,7 @@ async def test_how_a_permission_ended_is_read_in_the_transcript(
     named = event("PermissionRequest", "Bash", BASH, transcript_path=str(transcript))
     waiting = asked(desk, Visit(named, is_local=True))
     ask = await the_ask(desk)
-    await asyncio.sleep(0.01)  # it has looked, and found what ended before
+    await looked.wait()
     with transcript.open("a") as file:
         file.write(f"not JSON\n{json.dumps({'type': 'x'})}\n{line[:20]}")
         file.flush()
@@ -308,15 +323,47 @@ async def test_the_transcript_of_another_machine_is_never_read(desk: Desk, tmp_p
     waiting.cancel()
 
 
-async def test_a_subagents_transcript_is_its_own(desk: Desk, tmp_path: Path) -> None:
+async def test_a_subagents_transcript_is_its_own(desk: Desk, tmp_path: Path, looked: asyncio.Event) -> None:
     (tmp_path / "session" / "subagents").mkdir(parents=True)
     own = tmp_path / "session" / "subagents" / "agent-a1.jsonl"
     own.write_text(f"{assistant('t1')}\n")
     named = event("PermissionRequest", "Bash", BASH, transcript_path=str(tmp_path / "session.jsonl"), agent_id="a1")
     waiting = asked(desk, Visit(replace(named), is_local=True))
     ask = await the_ask(desk)
-    await asyncio.sleep(0.01)
+    await looked.wait()
     with own.open("a") as file:
         file.write(f"{result('t1', STOP)}\n")
     assert await outcome(desk, ask) == (Denied(stop=True), "ana", "claude-code")
+    assert await waiting is None
+
+
+async def test_once_the_dialog_is_closed_and_nothing_is_told_the_permission_is_withdrawn(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claude Code notes that it waited for somebody and then went on; the call it went on with may run for long."""
+    monkeypatch.setattr(claude_hook, "_LAST_WORDS", 0.001)
+    seen, read = asyncio.Event(), claude_session._status
+
+    def looking(path: Path, session: str) -> str:
+        if (status := read(path, session)) == "waiting":
+            seen.set()
+        return status
+
+    monkeypatch.setattr(claude_session, "_status", looking)
+    (tmp_path / "projects" / "p").mkdir(parents=True)
+    (tmp_path / "sessions").mkdir()
+    transcript, note = tmp_path / "projects" / "p" / "s.jsonl", tmp_path / "sessions" / "7.json"
+    transcript.write_text(f"{assistant('t1')}\n")
+    named = event("PermissionRequest", "Bash", BASH, transcript_path=str(transcript))
+    waiting = asked(desk, Visit(named, is_local=True, process=7))
+    ask = await the_ask(desk)
+    statuses = [read(note, "s")]
+    for written in ("{", '{"sessionId": "another", "status": "busy"}', '{"sessionId": "s", "status": "waiting"}'):
+        note.write_text(written)
+        statuses.append(read(note, "s"))
+    assert statuses == ["", "", "", "waiting"]
+    await seen.wait()
+    assert (await desk.get(ask.id)).settlement is None
+    note.write_text('{"sessionId": "s", "status": "busy"}')
+    assert await outcome(desk, ask) == (Withdrawn("decided in Claude Code's terminal, which went on"), "", "")
     assert await waiting is None

@@ -199,6 +199,19 @@ def test_permissions_decided_in_the_terminal_are_settled_at_the_desk(tmp_path: P
         assert (settlement.outcome, settlement.by, settlement.surface) == (outcome, "ana", "claude-code")
 
 
+def test_while_a_call_that_was_allowed_in_the_terminal_runs_nobody_at_the_desk_decides_on_it(tmp_path: Path) -> None:
+    call = Call("Bash", {"command": "touch begun.txt; until [ -e end.txt ]; do sleep 0.1; done"}, "toolu_long")
+    with serving(), asking(tmp_path, call, "--permissions") as (claude, terminal):
+        terminal.shows("Do you want to proceed?")
+        ask = the_ask()
+        press_until(terminal, "1", (claude.project / "begun.txt").exists)
+        settlement = settlement_within(3, ask, terminal)
+        assert settlement.outcome == Withdrawn("decided in Claude Code's terminal, which went on")
+        assert not claude.model.results
+        (claude.project / "end.txt").touch()
+        assert ends(terminal, claude) == "(Bash completed with no output)"
+
+
 def test_when_claude_code_ends_its_ask_is_withdrawn(tmp_path: Path) -> None:
     with serving(), asking(tmp_path, QUESTION) as (_, terminal):
         terminal.shows(DIALOG)

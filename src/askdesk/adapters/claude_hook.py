@@ -60,10 +60,12 @@ class Visit(Struct):
     is_local: bool = False  # whether the transcript that the event names is a file of this machine
     ask: Ask | None = None
     following: asyncio.Task[None] | None = None  # of the transcript
+    watching: asyncio.Task[None] | None = None  # of the dialog
 
     def end(self) -> None:
-        if self.following:
-            self.following.cancel()
+        for task in (self.following, self.watching):
+            if task:
+                task.cancel()
 
 
 class ClaudeHook:
@@ -156,6 +158,8 @@ class ClaudeHook:
         ask = visit.ask = await self._posted(visit, body, call or visit.nonce)
         if visit.is_local:
             visit.following = asyncio.create_task(self._follow(visit, ask, call))
+            if isinstance(body, Permission) and not visit.event.agent_id and visit.process:
+                visit.watching = asyncio.create_task(self._watch(visit.event, visit.process, ask))
         settlement = await self._desk.wait(ask.id, timeout=visit.seconds)
         if settlement is None:
             with suppress(AlreadySettled):
@@ -189,6 +193,15 @@ class ClaudeHook:
             log.warning("how ask %s ended in Claude Code's terminal could not be kept: %s", ask.id, error)
         except Exception:
             log.exception("the transcript of Claude Code could not be followed")
+
+    async def _watch(self, event: Event, process: int, ask: Ask) -> None:
+        """A call that was allowed in the terminal may run for long; meanwhile nobody else should still decide on it."""
+        from askdesk.adapters import claude_session
+
+        await claude_session.dialog_closed(event, process, look_every=self._look_every)
+        await asyncio.sleep(_LAST_WORDS)  # what was refused, or has run, is in the transcript by then
+        with suppress(AskdeskError):
+            await self._desk.withdraw(ask.id, "decided in Claude Code's terminal, which went on")
 
     async def _ended(self, event: Event, call: str, response: object) -> dict[str, Any] | None:
         """A call of questions has ended: whatever the desk shows of it must say the same."""
