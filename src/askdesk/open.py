@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
-from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
@@ -102,6 +101,8 @@ def sqlite_path(url: str) -> Path:
     """`sqlite:///home/ana/desk.db` is /home/ana/desk.db; without a scheme the whole text is a path."""
     if _scheme(url) == "path":
         return Path(url).expanduser()
+    from urllib.parse import unquote, urlsplit  # a path needs no such import, and a hook is in a hurry
+
     parts = urlsplit(url)
     path = unquote(parts.path)
     if parts.netloc or not path.strip("/"):

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import quote, unquote
 
 from askdesk.core.errors import InvalidSettings, Problem, quoted
 
@@ -74,6 +73,12 @@ def _data_folder(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
 
 
+def _sqlite_url(path: Path) -> str:
+    from urllib.parse import quote
+
+    return f"sqlite://{quote(str(path))}"
+
+
 def _user_name(environ: Mapping[str, str]) -> str:
     import getpass
 
@@ -92,7 +97,7 @@ SETTINGS = (
         "store",
         "ASKDESK_STORE",
         str,
-        lambda environ: f"sqlite://{quote(str(_data_folder(environ) / 'askdesk' / 'askdesk.db'))}",
+        lambda environ: _sqlite_url(_data_folder(environ) / "askdesk" / "askdesk.db"),
         "an SQLite file in the user's data folder",
         "where asks are kept: `sqlite:///path/to/file.db`, a path, `memory:`, or a desk server's `https://…`",
     ),
@@ -189,6 +194,8 @@ def hook_socket(store: str) -> Path | None:
     if not colon or "/" in scheme:  # a path
         return Path(f"{Path(store).expanduser().absolute()}.sock")
     if scheme == "sqlite" and rest.startswith("///"):
+        from urllib.parse import unquote
+
         return Path(f"{unquote(rest[2:])}.sock")
     if scheme in ("postgresql", "postgres"):
         return _data_folder(os.environ) / "askdesk" / f"hooks-{zlib.crc32(store.encode()):08x}.sock"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -44,6 +43,8 @@ class Place:
         """Build the file beside its place and link it in: the first one wins, and nobody sees a half-made file."""
         if self._wal.exists() and not self.path.exists():  # in this order: another process may be making it right now
             raise StoreGone(f"{self.path}: was deleted, but {self._wal.name} is there: put it back, or delete both")
+        import tempfile  # only the first to come needs it
+
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=".askdesk-", dir=self.path.parent)  # made with mode 0600
         os.close(descriptor)
