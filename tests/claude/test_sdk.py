@@ -741,6 +741,17 @@ async def test_what_was_told_while_it_was_away_is_the_first_it_hears(home: Home)
     assert await home.desk.working() == ()
 
 
+async def test_a_claude_code_that_does_not_say_when_it_is_idle_ends_with_its_result(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claude_sdk, "_STATES", "NO_SUCH_VARIABLE")
+    home.says(Say("hello"))
+    async with asyncio.timeout(30), ClaudeDesk(home.desk, home.options()) as claude:
+        messages = [message async for message in claude.run("go")]
+    assert texts(messages) == ["hello"]
+    assert isinstance(messages[-1], ResultMessage)
+
+
 async def test_a_question_that_is_parked_ends_the_run_and_stays_open(home: Home) -> None:
     home.says(Call("AskUserQuestion", DATABASE, "toolu_1"), Say("Postgres it is"))
     async with ClaudeDesk(home.desk, home.options(), park_after=timedelta(seconds=0.1)) as claude:

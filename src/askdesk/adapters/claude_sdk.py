@@ -387,19 +387,23 @@ class ClaudeDesk:
                 listening.cancel()
 
     async def _messages(self, stay: bool) -> AsyncIterator[Message]:
-        """Until Claude Code is idle: one prompt may have several results, where something was told in between."""
+        """Until Claude Code is idle: one prompt may have several results, where something was told in between.
+
+        A version that does not say when it is idle is taken to be so after a result.
+        """
         messages = self.client.receive_messages()
         patience: float | None = None
+        tells = False
         while True:
             try:
                 message = await asyncio.wait_for(anext(messages), patience)
             except (TimeoutError, StopAsyncIteration):
                 return
-            patience = None
-            state = _state(message)
+            patience, state = None, _state(message)
+            tells = tells or state is not None
             if state is None:
                 yield message
-            elif state == "idle" and not stay:
+            if not stay and (state == "idle" or (isinstance(message, ResultMessage) and not tells)):
                 patience = max(self._told_at + _PATIENCE - asyncio.get_running_loop().time(), 0)
                 if patience == 0:
                     return

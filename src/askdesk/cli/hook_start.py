@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import posix
-
-from askdesk.cli import hook_client
+import os
 
 DAYS = 7
 SECONDS = DAYS * 86_400
@@ -15,7 +13,7 @@ class Options:
 
     def __init__(self, mode: str = "both", timeout: str = str(SECONDS), nonce: str = "", store: str = "") -> None:
         self.mode, self.timeout, self.store = mode, int(timeout), store
-        self.nonce = nonce or posix.urandom(16).hex()
+        self.nonce = nonce or os.urandom(16).hex()
         self.no_server = False
 
 
@@ -47,6 +45,8 @@ def _answered(options: Options) -> bool:
     path = _socket(options.store)
     if path is None:
         return False
+    from askdesk.cli import hook_client  # there are none of its sockets on Windows
+
     event = hook_client.read()
     sent = hook_client.header(options.mode, str(options.timeout), options.nonce, len(event)) + event
     reply = hook_client.exchanged(path, sent, options.timeout - hook_client.LEFT)
