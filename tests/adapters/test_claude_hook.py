@@ -29,6 +29,7 @@ from askdesk.core.model import (
 )
 from askdesk.stores.memory import MemoryStore
 from askdesk.wire import hook
+from askdesk.wire.permission import body
 
 pytestmark = pytest.mark.anyio
 
@@ -47,6 +48,14 @@ REJECTED = (
     "new_string was NOT written to the file)."
 )
 STOP = f"{REJECTED} STOP what you are doing and wait for the user to tell you how to proceed."
+UNKNOWN = "ended in Claude Code's terminal, without an answer that is known here"
+OF_THE_HOST = (
+    "<tool_use_error>InputValidationError: [ ]</tool_use_error>",
+    "Error: ENOSPC: no space left on device",
+    "Tool ran without output",
+    "Permission to use AskUserQuestion has been denied.",
+    "[Request interrupted",
+)
 A = Answered([Answer(["a"])])
 
 
@@ -167,18 +176,21 @@ async def test_a_subagent_asks_under_its_own_name(desk: Desk) -> None:
         ({**INPUT, "answers": {"Which?": "mine"}}, (Answered([Answer(other="mine")]), "ana", "claude-code")),
         (
             {**INPUT, "answers": {}},
-            (Withdrawn("ended in Claude Code's terminal, without an answer that is known here"), "", ""),
+            (Withdrawn(UNKNOWN), "", ""),
         ),
         (
             {"answers": {"Another?": "x"}},
-            (Withdrawn("ended in Claude Code's terminal, without an answer that is known here"), "", ""),
+            (Withdrawn(UNKNOWN), "", ""),
         ),
         (
             {**INPUT, "answers": {}, "afkTimeoutMs": 60_000},
             (Withdrawn("nobody answered in Claude Code's terminal either, and it went on by itself"), "", ""),
         ),
+        ("a", (A, "ana", "claude-code")),
+        *((text, (Withdrawn(UNKNOWN), "", "")) for text in OF_THE_HOST),
+        ("[Request interrupted by user]", (Withdrawn("interrupted in Claude Code's terminal"), "", "")),
     ],
-    ids=["answered", "own words", "nothing", "something else", "timed out"],
+    ids=["answered", "own words", "nothing", "something else", "timed out", "bare", *OF_THE_HOST, "interrupted"],
 )
 async def test_what_was_answered_in_the_terminal_settles_the_copy(desk: Desk, response: Any, end: object) -> None:
     await asked(desk, Visit(event("PreToolUse", tool_use_id="toolu_1")))
@@ -310,6 +322,36 @@ async def test_how_a_permission_ended_is_read_in_the_transcript(
         file.write(f"{line[20:]}\n")
     assert await outcome(desk, ask) == end
     assert await waiting is None
+
+
+async def test_a_permission_never_joins_one_that_came_in_by_another_door(desk: Desk) -> None:
+    """Or a forged transcript would settle it, and that door would let the call run."""
+    others = await desk.post(
+        body("Bash", BASH, folder="/srv/app"), asker=Asker("claude", "s", "/srv/app"), key="0" * 32
+    )
+    waiting = asked(desk, Visit(event("PermissionRequest", "Bash", BASH), nonce="0" * 32))
+    own = await the_ask(desk, 2)
+    assert (own.id == others.id, own.key) == (False, f"hook {'0' * 32}")
+    waiting.cancel()
+
+
+async def test_questions_of_another_door_are_answered_by_no_transcript_and_no_event(desk: Desk, tmp_path: Path) -> None:
+    others = await desk.post(
+        event("PreToolUse").body(), asker=Asker("claude", "s", "/srv/app"), key="toolu_1", preview_format="markdown"
+    )
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text(f"{result('toolu_1', '', toolUseResult={'answers': {'Which?': 'a'}})}\n")
+    named = event("PreToolUse", tool_use_id="toolu_1", transcript_path=str(transcript))
+    visit = Visit(named, mode="desk", is_local=True)
+    waiting = asked(desk, visit)
+    async with asyncio.timeout(10):
+        while not visit.ask:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert (visit.ask.id, visit.following) == (others.id, None)
+    await asked(desk, Visit(event("PostToolUse", tool_use_id="toolu_1", tool_response={"answers": {"Which?": "a"}})))
+    assert (await desk.get(others.id)).settlement is None
+    await desk.settle(others.id, A, by="ben", surface="page")
+    assert await waiting is not None
 
 
 async def test_the_transcript_of_another_machine_is_never_read(desk: Desk, tmp_path: Path) -> None:

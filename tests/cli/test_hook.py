@@ -249,10 +249,19 @@ def test_events_that_are_not_ours_have_no_reply() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--bogus",), ("--mode", "none"), ("--timeout", "soon"), ("--store", "ftp://x/y")]
+    "arguments",
+    [("--bogus",), ("--mode", "none"), ("--timeout", "soon"), ("--store", "ftp://x/y"), ("--nonce", "toolu_1")],
 )
 def test_it_never_ends_with_2_which_would_be_a_no(arguments: tuple[str, ...]) -> None:
     assert askdesk("hook", *arguments, typed=json.dumps(EVENT)).code in (0, 1)
+
+
+@pytest.mark.parametrize("nonce", ["toolu_1", "", "A" * 32, "0" * 31], ids=["an id", "empty", "capitals", "too short"])
+def test_a_nonce_is_32_digits_or_nobody_is_asked(nonce: str) -> None:
+    ran = askdesk("hook", "--nonce", nonce, typed=json.dumps(EVENT))
+    assert (ran.code, ran.out) == (1, "")
+    assert "argument --nonce: must be 32 hexadecimal digits" in ran.err
+    assert kept_asks() == []
 
 
 def test_a_store_that_is_broken_is_told_and_decides_nothing(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ async def desk() -> AsyncIterator[Desk]:
 
 def sent(event: object = EVENT, greeting: str = "askdesk-hook/1", **fields: object) -> bytes:
     raw = json.dumps(event).encode()
-    words = {"length": len(raw), "mode": "desk", "seconds": 600, "nonce": "n", "parent": os.getpid(), **fields}
+    words = {"length": len(raw), "mode": "desk", "seconds": 600, "nonce": "0" * 32, "parent": os.getpid(), **fields}
     return f"{greeting} {' '.join(f'{name}={value}' for name, value in words.items())}\n".encode() + raw
 
 
@@ -143,10 +143,11 @@ async def test_a_server_that_ends_leaves_the_ask_open_and_sends_no_reply(desk: D
         sent(greeting="askdesk-hook/2"),
         sent(length=10**9),
         sent(length="x"),
+        sent(nonce="toolu_1"),
         b"x" * 10_000 + b"\n",
         b"askdesk-hook/1\n",
     ],
-    ids=["blank", "http", "another version", "too much", "no number", "too long", "no fields"],
+    ids=["blank", "http", "another version", "too much", "no number", "no nonce", "too long", "no fields"],
 )
 async def test_who_does_not_speak_this_gets_no_reply(desk: Desk, tmp_path: Path, raw: bytes) -> None:
     path = tmp_path / "hooks.sock"

@@ -14,9 +14,9 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from askdesk.core.desk import Desk
+from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, InvalidSettings, KeyReused
 from askdesk.core.model import (
     Answered,
@@ -30,7 +30,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.wire import hook, tool
-from askdesk.wire.hook import SURFACE, BatchCall, Event
+from askdesk.wire.hook import AGENT, SURFACE, BatchCall, Event
 from askdesk.wire.words import quote
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Visit(Struct):
     event: Event
     mode: Mode = "both"
     seconds: float | None = None  # until it must end: Claude Code would give up on it soon after
-    nonce: str = ""  # the same when this very run comes again, because the server that it waited at died
+    nonce: str = field(default_factory=new_id)  # the same when this run comes again: the server that it was at died
     host: str = ""
     process: int | None = None  # of Claude Code
     previews: PreviewFormat = "markdown"
@@ -154,9 +154,13 @@ class ClaudeHook:
         return None if settlement.surface == SURFACE else hook.decided(body, settlement.outcome)
 
     async def _settlement(self, visit: Visit, body: Questions | Permission, call: str) -> Settlement | None:
-        """Ask, and wait for the end, here or in Claude Code's terminal; None where the time for it is over."""
-        ask = visit.ask = await self._posted(visit, body, call or visit.nonce)
-        if visit.is_local:
+        """Ask, and wait for the end, here or in Claude Code's terminal; None where the time for it is over.
+
+        Whoever calls a hook chooses its nonce, and may write to transcripts. So no nonce may be the key of another
+        door's ask, and of such an ask, which has the id of a call, nothing is believed that a transcript says.
+        """
+        ask = visit.ask = await self._posted(visit, body, call or f"hook {visit.nonce}")
+        if visit.is_local and _is_own(ask):
             visit.following = asyncio.create_task(self._follow(visit, ask, call))
             if isinstance(body, Permission) and not visit.event.agent_id and visit.process:
                 visit.watching = asyncio.create_task(self._watch(visit.event, visit.process, ask))
@@ -172,7 +176,7 @@ class ClaudeHook:
         asker = event.asker(visit.host, visit.process)
         for each in (key, f"{key}/{visit.nonce}"):
             try:
-                ask = await self._desk.post(body, asker=asker, key=each or None, preview_format=visit.previews)
+                ask = await self._desk.post(body, asker=asker, key=each, preview_format=visit.previews)
             except KeyReused:  # whose, is nobody's to find out
                 raise InvalidAsk(_ANOTHERS) from None
             if not self._knows(ask):
@@ -209,7 +213,7 @@ class ClaudeHook:
 
         result = hook_end.of_response(response)
         async for entry in self._of_session(event):
-            if _is_of(entry.ask, call):
+            if _is_own(entry.ask) and _is_of(entry.ask, call):
                 await self._settle(entry.ask, hook_end.ended_there(entry.ask.body, result))
                 return None
         page = await self._desk.page("settled", newest=True, limit=_LOOKED_THROUGH)
@@ -245,7 +249,7 @@ class ClaudeHook:
 
         async for entry in self._of_session(event):
             asked = entry.ask.permission
-            if asked and (asked.tool, asked.value) == (call.tool, call.input):
+            if asked and _is_own(entry.ask) and (asked.tool, asked.value) == (call.tool, call.input):
                 with suppress(AlreadySettled):
                     await self._desk.withdraw(entry.ask.id, hook_end.DECIDED)
 
@@ -274,6 +278,11 @@ class ClaudeHook:
 def _name(event: Event) -> str:
     call = json.dumps([event.session, event.agent_id, event.tool, event.input], sort_keys=True)
     return f"{SHELF}{sha256(call.encode()).hexdigest()}"
+
+
+def _is_own(ask: Ask) -> bool:
+    """Whether a hook has asked it. One that came in by another door is for those who wait there."""
+    return AGENT in (ask.asker.agent, ask.asker.parent)
 
 
 def _is_of(ask: Ask, call: str) -> bool:

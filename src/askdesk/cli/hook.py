@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from askdesk.cli.hook_start import SECONDS, Options
 from askdesk.cli.main import ANSWERED
+from askdesk.wire.nonce import is_nonce
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -34,7 +35,17 @@ def arguments(parser: ArgumentParser) -> None:
         "--timeout", type=int, default=SECONDS, metavar="SECONDS", help="as in Claude Code's settings; it ends before"
     )
     parser.add_argument("--no-server", action="store_true", help="wait at the store, even where a server runs")
-    parser.add_argument("--nonce", default="", metavar="TEXT", help="names this run, where it goes on with another's")
+    parser.add_argument(
+        "--nonce", type=_nonce, default="", metavar="DIGITS", help="names this run, where it goes on with another's"
+    )
+
+
+def _nonce(text: str) -> str:
+    from argparse import ArgumentTypeError  # which nobody needs who calls it as they should
+
+    if not is_nonce(text):
+        raise ArgumentTypeError("must be 32 hexadecimal digits")
+    return text
 
 
 def run(given: Namespace) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from askdesk.wire.nonce import is_nonce
+
 DAYS = 7
 SECONDS = DAYS * 86_400
 
@@ -14,6 +16,8 @@ class Options:
     def __init__(self, mode: str = "both", timeout: str = str(SECONDS), nonce: str = "", store: str = "") -> None:
         self.mode, self.timeout, self.store = mode, int(timeout), store
         self.nonce = nonce or os.urandom(16).hex()
+        if not is_nonce(self.nonce):
+            raise ValueError("a nonce has 32 hexadecimal digits")
         self.no_server = False
 
 
@@ -24,7 +28,7 @@ def read(given: list[str]) -> Options | None:
     known = {"mode", "timeout", "nonce", "store"}
     if len(rest) % 2 or not pairs.keys() <= known or not pairs.get("timeout", "0").isdigit():
         return None
-    if pairs.get("mode", "both") not in ("both", "desk"):
+    if pairs.get("mode", "both") not in ("both", "desk") or not is_nonce(pairs.get("nonce", "0" * 32)):
         return None
     options = Options(**pairs)
     options.no_server = "--no-server" in given

@@ -22,6 +22,7 @@ from askdesk.adapters.claude_hook import ClaudeHook, Visit
 from askdesk.core.errors import InvalidAsk
 from askdesk.core.limits import Limits
 from askdesk.wire import hook
+from askdesk.wire.nonce import is_nonce
 
 log = logging.getLogger(__name__)
 
@@ -190,13 +191,19 @@ def _length(fields: dict[str, str], limits: Limits) -> int:
     return length
 
 
+def _nonce(fields: dict[str, str]) -> str:
+    if not is_nonce(fields["nonce"]):
+        raise ValueError("a nonce that is none")
+    return fields["nonce"]
+
+
 def _visit(fields: dict[str, str], event: hook.Event) -> Visit:
     previews = fields.get("previews", "")
     return Visit(
         event,
         mode="desk" if fields["mode"] == "desk" else "both",
         seconds=max(float(fields["seconds"]) - LEAVES, 1.0),
-        nonce=fields["nonce"],
+        nonce=_nonce(fields),
         host=socket.gethostname(),
         process=int(fields["parent"]),
         previews="html" if previews == "html" else "markdown",
