@@ -772,6 +772,44 @@ async def test_a_question_that_is_answered_in_time_is_not_parked(home: Home) -> 
     assert home.model.result == ANSWERED
 
 
+async def test_what_waits_is_shown_here_while_it_is_not_parked_yet(home: Home) -> None:
+    shown: list[str | None] = []
+
+    async def show(ask: Ask) -> None:
+        shown.append(ask.key)
+        await home.desk.settle(ask.id, Answered([Answer(["Postgres"])]), by="ana", surface="terminal")
+
+    home.says(Call("AskUserQuestion", DATABASE, "toolu_1"))
+    async with ClaudeDesk(home.desk, home.options(), park_after=timedelta(seconds=30), show=show) as claude:
+        [message async for message in claude.run("go")]
+    assert shown == ["toolu_1"]
+    assert home.model.result == ANSWERED
+
+
+async def test_what_a_subagent_asks_is_shown_here_too(home: Home) -> None:
+    async def show(ask: Ask) -> None:
+        await home.desk.settle(ask.id, Answered([Answer(["Postgres"])]), by="ana", surface="terminal")
+
+    home.says(LOOK, subagents={"Look around": [Call(ASK_TOOL, DATABASE, "toolu_ask")]})
+    async with ClaudeDesk(home.desk, home.options(), show=show) as claude:
+        [message async for message in claude.run("go")]
+    assert home.model.results["toolu_ask"]["content"] == (
+        'ANSWERED: the person chose among your options.\n- "Which db?" = "Postgres"'
+    )
+
+
+async def test_a_question_that_was_withdrawn_while_parked_is_asked_anew(home: Home) -> None:
+    home.says(Call("AskUserQuestion", DATABASE, "toolu_1"))
+    async with ClaudeDesk(home.desk, home.options(), park_after=timedelta(seconds=0.1)) as claude:
+        [message async for message in claude.run("go")]
+    (ask,) = await open_asks(home.desk, 1)
+    await home.desk.withdraw(ask.id, "put away")
+    again = replace(home.options(), resume=claude.asker.session)
+    async with at_desk(home.desk, POSTGRES), ClaudeDesk(home.desk, again) as claude:
+        [message async for message in claude.run()]
+    assert home.model.result == ANSWERED
+
+
 async def test_a_resumed_session_parks_again_while_nobody_answers(home: Home) -> None:
     home.says(Call("AskUserQuestion", DATABASE, "toolu_1"))
     given = home.options()

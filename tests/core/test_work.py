@@ -85,6 +85,16 @@ async def test_what_a_living_process_took_is_its_to_deliver(desk: Desk, clock: F
         assert await heard(at_work) == []
 
 
+async def test_what_could_not_be_delivered_waits_again(desk: Desk) -> None:
+    told = await desk.tell(AGENT, "use tabs")
+    async with desk.at_work(AGENT) as at_work, desk.at_work(AGENT) as other:
+        assert await at_work.take() == told
+        await other.put_back(told)  # which is not theirs
+        assert await other.take() is None
+        await at_work.put_back(told)
+        assert await heard(other) == [told]
+
+
 async def test_the_same_submission_twice_tells_once(desk: Desk, clock: FakeClock) -> None:
     first = await desk.tell(AGENT, "use tabs", submission="0a")
     clock.advance(1)
@@ -163,7 +173,19 @@ async def test_a_process_that_ends_takes_nothing_away_from_one_that_came_later(d
 async def test_what_stands_is_what_was_told_first(desk: Desk, clock: FakeClock) -> None:
     first = await desk.tell(AGENT, "use tabs", by="ana", submission="0a")
     clock.advance(1)
-    assert await desk.tell(AGENT, "use blanks", by="bob", submission="0a") == first
+    assert await desk.tell(AGENT, "use tabs", by="bob", submission="0a") == first
+
+
+async def test_something_else_in_the_same_submission_is_told_too(desk: Desk, clock: FakeClock) -> None:
+    told = []
+    for text, stop in [("use tabs", False), ("use blanks", False), ("use blanks", True), ("", True)]:
+        told.append(await desk.tell(AGENT, text, stop=stop, submission="0a"))
+        clock.advance(1)
+    assert [(one.text, one.stop) for one in told] == [
+        *(("use tabs", False), ("use blanks", False), ("use blanks", True), ("", True)),
+    ]
+    async with desk.at_work(AGENT) as at_work:
+        assert await heard(at_work) == told
 
 
 async def test_notes_of_agents_that_died_long_ago_are_put_away(desk: Desk, clock: FakeClock) -> None:

@@ -11,28 +11,22 @@ dummy hook that older versions needed does no harm.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 from uuid import uuid4
 
-from msgspec.structs import replace as replaced
-
-from askdesk.adapters.before import Before, decided
-from askdesk.adapters.claude_plan import unseen_plan
-from askdesk.adapters.tool import DeskTool
+from askdesk.adapters.before import Before
 from askdesk.core.desk import Desk
-from askdesk.core.errors import AskdeskError, InvalidAsk, MissingGuest, quoted
+from askdesk.core.errors import AskdeskError, MissingGuest
 from askdesk.core.limits import OPEN
-from askdesk.core.model import Allowed, Ask, Asker, Denied, Outcome, Permission, PreviewFormat, Questions
+from askdesk.core.model import Asker, PreviewFormat
 from askdesk.core.process import here
-from askdesk.core.work import Work
+from askdesk.core.work import Instruction, Work
 from askdesk.wire import permission, tool
 
 try:
@@ -40,23 +34,18 @@ try:
         ClaudeAgentOptions,
         ClaudeSDKClient,
         HookMatcher,
-        PermissionResultAllow,
-        PermissionResultDeny,
-        PermissionUpdate,
         ResultMessage,
         SystemMessage,
-        ToolPermissionContext,
         create_sdk_mcp_server,
     )
     from claude_agent_sdk import tool as sdk_tool
     from claude_agent_sdk.types import CanUseTool, HookContext, HookInput, HookJSONOutput, McpSdkServerConfig, Message
+
+    from askdesk.adapters.claude_gate import Gate, Show
 except ImportError:
     raise MissingGuest("claude-agent-sdk", "claude") from None
 
 log = logging.getLogger("askdesk")
-
-Verdict: TypeAlias = PermissionResultAllow | PermissionResultDeny
-Show: TypeAlias = Callable[[Ask], Awaitable[object]]
 
 SERVER, ASK_PEOPLE = "askdesk", "ask_people"
 ASK_TOOL = f"mcp__{SERVER}__{ASK_PEOPLE}"  # an agent of yours that has a list of tools needs this name in it to ask
@@ -64,15 +53,10 @@ ASK_TOOL = f"mcp__{SERVER}__{ASK_PEOPLE}"  # an agent of yours that has a list o
 _PREVIEWS = "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT"
 _STATES = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
 _CONFIG = "CLAUDE_CONFIG_DIR"
-_EXIT_PLAN = "ExitPlanMode"
-_UNFIT = "NOT ASKED: the call breaks these rules; mend it and call again, or go on without it.\n{}"
-_UNDECIDED = "NOT RUN: nobody could decide on this call. This is not consent: do not work around it."
-_REDIRECTED = "DENIED: the person did not allow this call; it did not run. Their new instruction follows."
 _HOW_TO_ASK = (
     "\n\nThis one also works inside subagents, and takes up to 20 questions with up to 20 options each, and questions "
     'of kind "text" and "number".'
 )
-_NO_PLAN = "The plan cannot be shown: it was not written to the plan file, and is not in the transcript."
 _PATIENCE = 1.0  # seconds in which Claude Code begins with what it was told last
 _HOOK_SLACK = 60.0  # seconds that a hook may take beyond its own waiting
 
@@ -90,7 +74,15 @@ def can_use_tool(
     `before` decides on tools without people: `Allowed()`, perhaps with another input, `Denied(message)`, or None to
     leave it to them. It never answers a question.
     """
-    return Gate(desk, asker or asker_of(ClaudeAgentOptions()), before=before, previews=previews, deadline=deadline)
+    options = ClaudeAgentOptions()
+    return Gate(
+        desk,
+        asker or asker_of(options),
+        before=before,
+        previews=previews,
+        deadline=deadline,
+        config=config_folder(options),
+    )
 
 
 def with_desk(
@@ -109,15 +101,12 @@ def with_desk(
     set, the process may end, and whoever resumes the session gets the answer that was given meanwhile.
     """
     given = _named(options or ClaudeAgentOptions())
-    gate = Gate(
-        desk,
-        asker_of(given, agent),
-        before=before,
-        previews=previews,
-        deadline=deadline,
-        config=config_folder(given),
-    )
+    gate = _gate(desk, given, agent, before=before, previews=previews, deadline=deadline)
     return _equipped(given, gate, park_after)
+
+
+def _gate(desk: Desk, given: ClaudeAgentOptions, agent: str, **how: Any) -> Gate:
+    return Gate(desk, asker_of(given, agent), config=config_folder(given), **how)
 
 
 def _equipped(given: ClaudeAgentOptions, gate: Gate, park_after: timedelta | None) -> ClaudeAgentOptions:
@@ -174,121 +163,6 @@ def config_folder(options: ClaudeAgentOptions) -> Path:
     return Path(surroundings.get(_CONFIG) or Path(surroundings.get("HOME") or Path.home()) / ".claude")
 
 
-class Gate:
-    """The callback itself: each call waits for its own outcome, any number at once.
-
-    `show` waits until an ask is settled, perhaps showing it to somebody here; without it, people elsewhere settle it.
-    """
-
-    def __init__(
-        self,
-        desk: Desk,
-        asker: Asker,
-        *,
-        before: Before | None = None,
-        previews: PreviewFormat = "none",
-        deadline: timedelta | None = None,
-        config: Path | None = None,
-        show: Show | None = None,
-    ) -> None:
-        self._desk, self.asker, self._before, self.previews, self._deadline = desk, asker, before, previews, deadline
-        self._config = config or config_folder(ClaudeAgentOptions())
-        self._show = show or (lambda ask: desk.wait(ask.id))
-        self.client: ClaudeSDKClient | None = None  # which can be given a new instruction
-        self.own_tool = ""
-        self._own_calls: dict[str, str] = {}  # the input of a call of our own tool -> which subagent makes it
-
-    async def __call__(self, name: str, given: dict[str, Any], context: ToolPermissionContext) -> Verdict:
-        if self.own_tool and name == self.own_tool:  # to ask whether it may ask would be one question too many
-            self._own_calls[_text(given)] = context.agent_id or ""
-            return PermissionResultAllow(updated_input=given)
-        try:
-            return await self._decided(await self._body(name, given, context), context)
-        except InvalidAsk as error:
-            return PermissionResultDeny(message=_UNFIT.format(error))
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) and task.cancelling():
-                raise
-            return PermissionResultDeny(message=_UNDECIDED)  # not this call was cancelled, but what it waited for
-        except Exception as error:  # the SDK would show its text to the model
-            log.error("nobody could decide on a call of %s: %s", quoted(name), type(error).__name__, exc_info=error)
-            return PermissionResultDeny(message=_UNDECIDED)
-
-    async def _body(self, name: str, given: dict[str, Any], context: ToolPermissionContext) -> Questions | Permission:
-        suggestions = [suggestion.to_dict() for suggestion in context.suggestions]
-        description = "\n".join(filter(None, (context.description, context.decision_reason)))
-        if name == _EXIT_PLAN and "plan" not in given:
-            description = await unseen_plan(self._config, context.tool_use_id or "") or _NO_PLAN
-        return permission.body(name, given, folder=self.asker.project, description=description, suggestions=suggestions)
-
-    async def _decided(self, body: Questions | Permission, context: ToolPermissionContext) -> Verdict:
-        if isinstance(body, Permission) and (verdict := await decided(self._before, body)):
-            if isinstance(verdict, Denied):
-                return PermissionResultDeny(
-                    message=permission.text(verdict, by="the application"), interrupt=verdict.stop
-                )
-            return PermissionResultAllow(updated_input=permission.released(body, verdict))
-        return await self._verdict(body, await self.outcome(body, context.tool_use_id, context.agent_id), context)
-
-    async def outcome(self, body: Questions | Permission, key: str | None, agent_id: str | None) -> Outcome:
-        """How an ask ends. It is withdrawn where Claude Code gives the call up, or showing it breaks."""
-        ask = await self.post(body, key, agent_id)
-        try:
-            await self._show(ask)
-            settlement = await self._desk.wait(ask.id)
-        except BaseException:  # nobody will hear of an answer any more
-            await asyncio.shield(self.withdraw(ask))
-            raise
-        assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
-        return settlement.outcome
-
-    async def post(self, body: Questions | Permission, key: str | None, agent_id: str | None) -> Ask:
-        asker = replaced(self.asker, parent=agent_id) if agent_id else self.asker
-        return await self._desk.post(body, asker=asker, key=key, deadline=self._deadline, preview_format=self.previews)
-
-    async def wait(self, ask: Ask, patience: timedelta) -> bool:
-        """Whether an ask is settled within so long."""
-        return await self._desk.wait(ask.id, timeout=patience.total_seconds()) is not None
-
-    async def withdraw(self, ask: Ask) -> None:
-        with suppress(AskdeskError):  # settled meanwhile, or the store is gone: nothing to take back
-            await self._desk.withdraw(ask.id, "the run was interrupted")
-
-    async def _verdict(self, body: Questions | Permission, outcome: Outcome, context: ToolPermissionContext) -> Verdict:
-        if isinstance(outcome, Denied) and outcome.redirect and self.client:
-            # With the interruption Claude Code drops what it was at, and takes the instruction as a new one.
-            await self.client.query(outcome.redirect)
-            return PermissionResultDeny(message=_REDIRECTED, interrupt=True)
-        if isinstance(outcome, Allowed) and isinstance(body, Permission):
-            kept = _remembered(outcome, context.suggestions)
-            return PermissionResultAllow(
-                updated_input=permission.released(body, outcome), updated_permissions=kept or None
-            )
-        made = permission.decision(body, outcome)
-        if made["behavior"] == "allow":
-            return PermissionResultAllow(updated_input=made["updatedInput"])
-        return PermissionResultDeny(message=made["message"], interrupt=made.get("interrupt", False))
-
-    async def ask_people(self, given: dict[str, Any]) -> dict[str, Any]:
-        """A call of our own tool, which works where AskUserQuestion does not."""
-        agent_id = self._own_calls.pop(_text(given), "")
-        asker = replaced(self.asker, parent=agent_id) if agent_id else self.asker
-        result = await DeskTool(self._desk, asker=asker, previews=self.previews, deadline=self._deadline).result(given)
-        if result.stop and self.client:
-            await self.client.interrupt()
-        return {"content": [{"type": "text", "text": result.text}], "is_error": result.is_error}
-
-
-def _text(given: dict[str, Any]) -> str:
-    return json.dumps(given, sort_keys=True)
-
-
-def _remembered(outcome: Allowed, suggestions: list[PermissionUpdate]) -> list[PermissionUpdate]:
-    """The suggestions that the person wants kept, as Claude Code made them."""
-    chosen = [json.loads(rule) for rule in outcome.remember]
-    return [suggestion for suggestion in suggestions if suggestion.to_dict() in chosen]
-
-
 def _servers(options: ClaudeAgentOptions, gate: Gate) -> Any:
     """The MCP servers with our own, which is in the process itself; it is loaded with the first request."""
     if not isinstance(options.mcp_servers, dict):
@@ -313,16 +187,11 @@ def _parking(gate: Gate, patience: timedelta) -> Callable[..., Awaitable[HookJSO
         given = cast(dict[str, Any], event)
         try:
             body = permission.body(given["tool_name"], given["tool_input"], folder=gate.asker.project)
-            ask = await gate.post(body, tool_use_id, given.get("agent_id"))
+            if await gate.settlement(body, tool_use_id, given.get("agent_id"), patience):
+                return {}
         except Exception as error:  # noqa: BLE001 - the callback meets the same, and says it
             log.debug("a call is not parked: %s", type(error).__name__)
             return {}
-        try:
-            if await gate.wait(ask, patience):
-                return {}
-        except asyncio.CancelledError:
-            await asyncio.shield(gate.withdraw(ask))
-            raise
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "defer"}}
 
     return park
@@ -349,19 +218,11 @@ class ClaudeDesk:
         show: Show | None = None,
     ) -> None:
         given = _named(options or ClaudeAgentOptions())
-        self.asker = asker_of(given, agent)
-        gate = Gate(
-            desk,
-            self.asker,
-            before=before,
-            previews=previews,
-            deadline=deadline,
-            config=config_folder(given),
-            show=show,
-        )
+        gate = _gate(desk, given, agent, before=before, previews=previews, deadline=deadline, show=show)
+        gate.agent = self
         ready = _equipped(given, gate, park_after)
-        self._desk = desk
-        self.client = gate.client = ClaudeSDKClient(replace(ready, env={**ready.env, _STATES: "1"}))
+        self._desk, self.asker = desk, gate.asker
+        self.client = ClaudeSDKClient(replace(ready, env={**ready.env, _STATES: "1"}))
         self._told_at = float("-inf")
 
     async def __aenter__(self) -> ClaudeDesk:
@@ -408,17 +269,42 @@ class ClaudeDesk:
                 if patience == 0:
                     return
 
+    async def say(self, text: str) -> None:
+        """Tell it something right now: what it is at it goes on with, unless it is stopped."""
+        self._told_at = asyncio.get_running_loop().time()
+        await self.client.query(text)
+
+    async def stop(self) -> None:
+        await self.client.interrupt()
+
     async def _listen(self, work: Work) -> None:
         async for instruction in work:
             try:
-                if instruction.stop:
-                    await self.client.interrupt()
-                if instruction.text:
-                    self._told_at = asyncio.get_running_loop().time()
-                    await self.client.query(instruction.text)
-                await work.delivered(instruction)
-            except Exception as error:  # noqa: BLE001 - of the SDK, whose errors have no common root; the run goes on
-                log.error("an instruction did not reach Claude: %s", type(error).__name__)
+                await self._deliver(instruction)
+            except BaseException as error:
+                await asyncio.shield(work.put_back(instruction))
+                if not isinstance(error, Exception):
+                    raise
+                log.error("an instruction did not reach Claude: %s", type(error).__name__)  # the run goes on
+            else:
+                await _said_so(work, instruction)
+
+    async def _deliver(self, instruction: Instruction) -> None:
+        self._told_at = asyncio.get_running_loop().time()  # so that a run which just ends waits for it
+        if instruction.stop:
+            await self.stop()
+        if instruction.text:
+            await self.say(instruction.text)
+
+
+async def _said_so(work: Work, instruction: Instruction) -> None:
+    """That it was delivered, to those who told it; again and again while the desk is away."""
+    while True:
+        try:
+            return await work.delivered(instruction)
+        except AskdeskError as error:
+            log.warning("that Claude has an instruction could not be said: %s", error)
+            await asyncio.sleep(_PATIENCE)
 
 
 def _state(message: Message) -> str | None:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
-from claude_agent_sdk import AssistantMessage, ClaudeSDKError, ResultMessage, TextBlock, ToolUseBlock
+from claude_agent_sdk import AssistantMessage, ResultMessage, TextBlock, ToolUseBlock
 from claude_agent_sdk.types import Message, StreamEvent
 from msgspec import Struct
-
-__all__ = ["Broken", "Called", "Ended", "Piece", "Said", "Step", "steps"]
-
-Broken = ClaudeSDKError  # Claude Code is missing, cannot be reached or broke off
 
 
 class Piece(Struct, frozen=True):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from askdesk.cli.command import duration, on_desk, plain_argument, print_json, read_file, say
 from askdesk.cli.main import ANSWERED, DECLINED, FAILED, INVALID, STILL_OPEN
 from askdesk.core.desk import Desk
-from askdesk.core.errors import InvalidAsk, MissingGuest, Unreachable
+from askdesk.core.errors import AskdeskError, InvalidAsk, MissingGuest, Unreachable
 from askdesk.core.model import Ask
 from askdesk.core.text import cut, is_blank, shown
 from askdesk.open import Surface, answered_at, name_here, settled_on, surface_here, where_to_answer
@@ -98,6 +98,7 @@ class _Run:
     def __init__(self, desk: Desk, given: Namespace) -> None:
         self._desk, self._given = desk, given
         self._screen = asyncio.Lock()  # who holds it may draw
+        self._steps: asyncio.Queue[Step] = asyncio.Queue()  # that are still to be printed
         self._surface: HereSurface | None = None
         self._by = load().by
         self._is_streamed = False
@@ -106,21 +107,34 @@ class _Run:
     async def ended(self, prompt: str | None) -> int:
         try:
             from askdesk.adapters.claude_sdk import ClaudeDesk
-            from askdesk.adapters.claude_steps import Broken, Ended, steps
+            from askdesk.adapters.claude_steps import Ended, steps
         except MissingGuest as error:
             return say(str(error), FAILED)
         await self._open_surface()
+        printing = asyncio.ensure_future(self._print())
         end: Ended | None = None
         try:
             async with ClaudeDesk(self._desk, self._options(), **self._desk_options()) as claude:
                 async for message in claude.run(prompt, stay=self._given.stay):
                     for step in steps(message):
-                        async with self._screen:
-                            self._show_step(step)
+                        self._steps.put_nowait(step)
                         end = step if isinstance(step, Ended) else end
-        except Broken as error:
-            return say(f"Claude Code: {str(error).splitlines()[0]}", FAILED)
+                await self._steps.join()
+        except AskdeskError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the SDK's have no common root
+            return say(f"Claude Code: {(str(error) or type(error).__name__).splitlines()[0]}", FAILED)
+        finally:
+            printing.cancel()
         return self._told(end) if end else say("Claude Code ended without a result", FAILED)
+
+    async def _print(self) -> None:
+        """Beside the run, which must go on hearing from Claude Code while a form is on the screen."""
+        while True:
+            step = await self._steps.get()
+            async with self._screen:
+                self._show_step(step)
+            self._steps.task_done()
 
     async def _open_surface(self) -> None:
         if self._given.surface != "none" and not answered_at(self._desk):

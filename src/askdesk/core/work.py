@@ -98,6 +98,12 @@ def address(asker: Asker) -> str:
     return sha256(parts.encode()).hexdigest()[:32]
 
 
+def instruction_id(submission: str, text: str, *, stop: bool) -> str:
+    """The id of what is said in a submission: the same once more is the same instruction, anything else another."""
+    parts = json.dumps([submission, stop, text])
+    return sha256(parts.encode()).hexdigest()[:32]
+
+
 async def tell(shelf: Shelf, to: str, instruction: Instruction) -> Instruction:
     """Keep an instruction for the agent at an address, and return the one that stands: under an id, the first."""
     name = f"{INSTRUCTION}{to}/{instruction.id}"
@@ -213,6 +219,13 @@ class Work:
     async def _is_ours(self, name: str) -> bool:
         heard = _read(await self._shelf.get(name), Heard)
         return heard is not None and heard.ear == self._ear
+
+    async def put_back(self, instruction: Instruction) -> None:
+        """It could not be delivered: let it wait again."""
+        name = f"{HEARD}{self.address}/{instruction.id}"
+        with suppress(AskdeskError):  # who cannot say so has it taken from them once they are gone
+            if await self._is_ours(name):
+                await self._shelf.put(name, None)
 
     async def delivered(self, instruction: Instruction) -> None:
         """It has reached the agent: say so to those who told it."""
