@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,8 @@ import pytest
 from tests.claude.desk import serving, the_ask
 from tests.cli.command import DATABASE, Ran, askdesk, kept, kept_asks, settled, surroundings, until
 
+import askdesk as package
+from askdesk.cli import hook_client
 from askdesk.core.model import Answer, Answered, Withdrawn
 
 CLIENT = Path(__file__).parents[2] / "src" / "askdesk" / "cli" / "hook_client.py"
@@ -277,6 +280,38 @@ def test_the_folder_that_it_runs_in_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("print('caught')")
     ran = subprocess.run(client(), input=PING, capture_output=True, cwd=tmp_path, check=True, env=surroundings())
     assert ran.stdout == b'{"pong":"store"}'
+
+
+@pytest.mark.parametrize("who", ["the file is another's", "another listens"])
+def test_a_socket_of_another_user_is_no_server(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"{os.environ['ASKDESK_STORE']}.sock"
+    said = b'{"hookSpecificOutput":{}}\n'
+    with a_server_that(lambda connection: connection.sendall(said)):
+        assert hook_client.exchanged(path, b"x", 600) == said
+    Path(path).unlink()
+    own = os.stat(os.environ["HOME"])
+    monkeypatch.setattr("posix.getuid", lambda: own.st_uid + 1)
+    if who == "another listens":
+        monkeypatch.setattr("posix.stat", lambda _: os.stat_result((0, 0, 0, 0, own.st_uid + 1, 0, 0, 0, 0, 0)))
+    with a_server_that(lambda connection: connection.sendall(said)):
+        assert hook_client.exchanged(path, b"x", 600) is None
+
+
+def test_without_a_server_it_finds_the_package_that_it_lies_in(tmp_path: Path) -> None:
+    """As after pip install --user, or with PYTHONPATH: isolated, Python looks at neither."""
+    copy = tmp_path / "a place" / "askdesk"
+    shutil.copytree(Path(package.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "__init__.py").write_text(f"print('found')\n{(copy / '__init__.py').read_text()}")
+    command = [*client()[:-4], str(copy / "cli" / "hook_client.py"), "-", "desk", "600"]
+    ran = subprocess.run(command, input=PING, capture_output=True, check=True, env=surroundings())
+    assert ran.stdout == b'found\n{"pong":"store"}'
+    in_it = subprocess.run(command, input=PING, capture_output=True, check=True, env=surroundings(), cwd=copy.parent)
+    assert in_it.stdout == b'{"pong":"store"}'  # where an agent works nothing is taken from
+
+
+def test_a_folder_for_temporary_files_that_is_gone_does_not_matter(tmp_path: Path) -> None:
+    ran = ended(started(client("-", "desk", "600"), PING, {"TMPDIR": str(tmp_path / "gone")}))
+    assert ran == Ran(0, '{"pong":"store"}', "")
 
 
 def test_an_event_may_be_large() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.claude.desk import serving
 from tests.cli.command import Ran, askdesk
 
 from askdesk import __version__
@@ -184,6 +185,22 @@ def test_hooks_that_do_not_answer_are_taken_out_again(settings: Path, tmp_path: 
     assert ran.code == 1
     assert f"the hooks did not answer: {settings} is as it was before" in ran.err
     assert (settings.read_bytes(), folder_of(settings)) == (STRANGE, ["settings.json"])
+
+
+def test_with_a_server_the_hooks_must_answer_without_it_too(settings: Path, tmp_path: Path) -> None:
+    """Here the server answers from a store that nobody else can open any more."""
+    written(settings, STRANGE)
+    with serving():
+        assert install().out.endswith("New sessions of Claude Code use them\n")
+        assert askdesk("uninstall", "claude-code").code == 0
+        store = Path(os.environ["ASKDESK_STORE"])
+        for each in store.parent.glob(f"{store.name}*"):
+            if each.is_file():
+                each.unlink()
+        store.write_bytes(b"no database at all" * 1000)
+        ran = askdesk("install", "claude-code")
+    assert ran.code == 1
+    assert f"the hooks did not answer: {settings} is as it was before" in ran.err
 
 
 def test_a_link_is_followed(settings: Path, tmp_path: Path) -> None:

@@ -57,6 +57,10 @@ def answers(call_id: str = "toolu_1", text: str = "", *, is_error: bool = False,
     return line("user", block, **{"at": ASKED + timedelta(minutes=3, seconds=20), **more})
 
 
+def declines(call_id: str, words: str, **more: Any) -> str:
+    return answers(call_id, words, is_error=True, toolDenialKind="permission-rule", **more)
+
+
 def chose(label: str, call_id: str = "toolu_1", question: str = "Which database?", **more: Any) -> str:
     return answers(call_id, toolUseResult={"answers": {question: label}, **more})
 
@@ -151,7 +155,7 @@ def test_every_end_is_told_apart(tmp_path: Path) -> None:
         chose("SQLite", "t0"),
         chose("my own", "t1"),
         chose("SQLite", "t2", annotations={"Which database?": {"notes": "n"}}),
-        answers("t3", "not now", is_error=True),
+        declines("t3", "not now"),
         answers("t4", "The user doesn't want to proceed with this tool use. STOP", is_error=True),
         answers("t5", toolUseResult={"answers": {}, "afkTimeoutMs": 60000}),
         answers("t6", "<tool_use_error>bad</tool_use_error>", is_error=True),
@@ -167,7 +171,7 @@ def test_every_end_is_told_apart(tmp_path: Path) -> None:
         "declined",
         "interrupted",
         "timed out",
-        "never shown to anybody",
+        "failed, without an answer",
         "not answered",
         "not answered",
     ]
@@ -210,7 +214,7 @@ def test_a_decision_record_has_the_decision_and_what_was_rejected(tmp_path: Path
         asks(given=LAYOUT),
         chose("Wide", question="Which layout?", annotations=notes),
         asks("toolu_2"),
-        answers("toolu_2", "not now", is_error=True),
+        declines("toolu_2", "not now"),
     )
 
     about = "asked 2026-03-01 09:30:00 UTC, answered 2026-03-01 09:33:20 UTC (3m 20s)"
@@ -310,7 +314,7 @@ def test_words_projects_and_times_narrow_it_down(tmp_path: Path) -> None:
         asks("old"),
         chose("SQLite", "old"),
         asks("new", at=now - timedelta(hours=1), cwd="/srv/api"),
-        answers("new", "later", is_error=True, at=now),
+        declines("new", "later", at=now),
         asks("layout", LAYOUT, at=now - timedelta(minutes=5)),
     )
 
@@ -464,12 +468,12 @@ def test_imported_calls_are_in_the_history_with_their_own_times_each_once(tmp_pa
     path = session(
         tmp_path,
         *(asks(), chose("SQLite")),
-        *(asks("t2"), answers("t2", "not now", is_error=True)),
+        *(asks("t2"), declines("t2", "not now")),
         *(asks("t3"), answers("t3", "<tool_use_error>bad</tool_use_error>", is_error=True)),
         asks("t4"),
         asks("t5", {"questions": []}),
     )
-    why = "1 never shown to anybody, 1 that break the rules, 1 without an answer"
+    why = "1 that break the rules, 1 that failed, 1 without an answer"
     first, again = (askdesk("log", "--import", path) for _ in range(2))
 
     assert (first.code, first.out) == (0, f"imported 2, there already 0, left out 3: {why}\n")
@@ -507,7 +511,7 @@ def test_an_open_ask_of_the_desk_is_left_to_those_who_answer_it(tmp_path: Path) 
 
 
 def test_an_id_that_names_two_calls_gives_two_asks(tmp_path: Path) -> None:
-    lines = (asks("call_0"), chose("SQLite", "call_0"), asks("call_0", LAYOUT), answers("call_0", "no", is_error=True))
+    lines = (asks("call_0"), chose("SQLite", "call_0"), asks("call_0", LAYOUT), declines("call_0", "no"))
     path = session(tmp_path, *lines)
 
     assert askdesk("log", "--import", path).out == "imported 2, there already 0, left out 0\n"

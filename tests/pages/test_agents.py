@@ -108,6 +108,28 @@ async def test_sent_twice_it_is_told_once(house: House) -> None:
         assert await told(house) == [("use tabs", False, "ana", "page")]
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["on its page", "beside an ask"])
+async def test_another_button_or_other_words_on_a_page_that_is_shown_again_are_told_too(
+    house: House, beside: bool
+) -> None:
+    """After a response that was lost, or Back, the page still has the submission of what was sent before."""
+    ask = await house.desk.post(DATABASE, asker=AGENT)
+    async with house.desk.at_work(AGENT):
+        page = await house.person("ana", f"/asks/{ask.id}" if beside else PLACE)
+        fields = await page.locator("form.tell").evaluate("form => Object.fromEntries(new FormData(form))")
+        for said in [("use tabs", "tell"), ("use tabs", "stop"), ("use blanks", "tell"), ("use tabs", "tell")]:
+            answer = await page.request.post(
+                PLACE,
+                form={**fields, **dict(zip(("text", "action"), said, strict=True))},
+                headers={"Origin": house.server.url},
+            )
+            assert answer.status == 200
+        assert await told(house) == [
+            *(("use tabs", False, "ana", "page"), ("use tabs", True, "ana", "page")),
+            ("use blanks", False, "ana", "page"),
+        ]
+
+
 async def test_a_double_click_tells_once(house: House) -> None:
     async with house.desk.at_work(AGENT):
         page = await house.person("ana", PLACE)

@@ -91,6 +91,10 @@ def line(kind: str, *blocks: object, minute: int = 0, **more: Any) -> dict[str, 
     }
 
 
+def denied(words: str, call_id: str = "toolu_1") -> dict[str, Any]:
+    return line("user", result(words, call_id, is_error=True), toolDenialKind="permission-rule")
+
+
 def read(*records: object, log: Log | None = None, name: str = "log.jsonl") -> list[Call]:
     """What is found in these lines; those without an answer last."""
     log = log or Log()
@@ -182,7 +186,12 @@ def test_the_structure_beside_a_result_says_what_was_answered(structure: object,
         ("No response after 60s — the user may be away from keyboard. Proceed using your best judgment.", Expired()),
         ("[Request interrupted by user for tool use]", Interrupted()),
         ("SQLite", SQLITE),
-        ("whatever you think", Answered([Answer(other="whatever you think")])),
+        ("whatever you think", Told("whatever you think")),
+        ("SQLite, I think", Told("SQLite, I think")),
+        ("Tool ran without output", Told("Tool ran without output")),
+        ("Permission to use AskUserQuestion has been denied.", Told(
+            "Permission to use AskUserQuestion has been denied.")),
+        ("<tool_use_error>InputValidationError: [ ]</tool_use_error>", Refused("InputValidationError: [ ]")),
         ("", Unanswered()),
     ],
 )  # fmt: skip
@@ -195,9 +204,13 @@ def test_the_text_of_a_result_says_what_was_answered(text: str, ended: Ending) -
 @pytest.mark.parametrize(
     ("text", "ended"),
     [
-        ("not now", Declined("not now")),
-        ("", Declined()),
-        ("PreToolUse:AskUserQuestion hook error: not now", Declined("not now")),
+        ("not now", Refused("not now")),
+        ("", Refused()),
+        ("PreToolUse:AskUserQuestion hook error: not now", Refused(
+            "PreToolUse:AskUserQuestion hook error: not now")),
+        ("Error: ENOSPC: no space left on device", Refused("ENOSPC: no space left on device")),
+        ("Permission to use AskUserQuestion has been denied.", Refused(
+            "Permission to use AskUserQuestion has been denied.")),
         (f"{REJECTED}STOP what you are doing and wait for the user to tell you how to proceed.", Interrupted()),
         (f"{REJECTED}To tell you how to proceed, the user said:\nuse Duck\nplease", Declined("use Duck\nplease")),
         ("<tool_use_error>InputValidationError: [ ]</tool_use_error>", Refused("InputValidationError: [ ]")),
@@ -206,8 +219,29 @@ def test_the_text_of_a_result_says_what_was_answered(text: str, ended: Ending) -
             "The app reported that nobody answered this question, but …")),
     ],
 )  # fmt: skip
-def test_an_error_is_a_person_who_declined_unless_the_host_failed(text: str, ended: Ending) -> None:
+def test_an_error_is_the_hosts_unless_a_persons_words_are_in_it(text: str, ended: Ending) -> None:
     assert the_end(line("assistant", use()), line("user", result(text, is_error=True))) == ended
+
+
+@pytest.mark.parametrize(
+    "says", [{"toolDenialKind": "permission-rule"}, {"permissionDecision": {"decision": "reject"}}]
+)
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("not now", Declined("not now")),
+        ("", Declined()),
+        ("PreToolUse:AskUserQuestion hook error: not now", Declined("not now")),
+        ("MCP server is the wrong word", Declined("MCP server is the wrong word")),
+        ("<tool_use_error>bad</tool_use_error>", Refused("bad")),
+        ("Permission to use AskUserQuestion has been denied because Claude Code is running in don't ask mode.", Refused(
+            "Permission to use AskUserQuestion has been denied because Claude Code is running in don't ask mode.")),
+    ],
+)  # fmt: skip
+def test_an_error_that_the_record_calls_a_denial_is_a_person_who_declined_but_for_a_rule(
+    says: dict[str, Any], text: str, ended: Ending
+) -> None:
+    assert the_end(line("assistant", use()), line("user", result(text, is_error=True), **says)) == ended
 
 
 @pytest.mark.parametrize(
@@ -359,14 +393,14 @@ def test_a_resumed_session_in_another_file_is_no_second_call_and_may_hold_the_an
 
 def test_an_id_that_a_model_uses_again_names_another_call() -> None:
     records = [line("assistant", use("call_0")), line("user", result(call_id="call_0"))]
-    other = [line("assistant", use("call_0", TWO)), line("user", result("not now", "call_0", is_error=True))]
+    other = [line("assistant", use("call_0", TWO)), denied("not now", "call_0")]
 
     assert [call.ended for call in read(*records, *records, *other)] == [SQLITE, Declined("not now")]
 
 
 def test_two_questions_at_once_are_answered_each_for_itself() -> None:
     asked = line("assistant", use("toolu_1"), use("toolu_2", TWO))
-    replies = [line("user", result("no", "toolu_2", is_error=True)), line("user", result(call_id="toolu_1"))]
+    replies = [denied("no", "toolu_2"), line("user", result(call_id="toolu_1"))]
 
     assert [(call.id, call.ended) for call in read(asked, *replies)] == [
         *(("toolu_2", Declined("no")), ("toolu_1", SQLITE)),
@@ -387,7 +421,7 @@ TOLD_ALONE = '"Which db?"="SQLite"'
 
 @pytest.mark.parametrize("broken", [None, 7, "text", [], "[1", {"questions": "\0"}, {"questions": [{"a": "\ud800"}]}])
 def test_no_input_of_a_call_is_fatal(broken: object) -> None:
-    (call,) = read(line("assistant", use(questions=broken)), line("user", result("no", is_error=True)))
+    (call,) = read(line("assistant", use(questions=broken)), denied("no"))
 
     assert isinstance(call.body, Permission)
     assert (bool(call.problem), call.ended) == (True, Declined("no"))

@@ -9,9 +9,14 @@ only when it is complete. It never ends with 2, which Claude Code takes for a no
 import posix
 import sys
 
+TYPE_CHECKING = False  # without the module that has it
+if TYPE_CHECKING:
+    import _socket
+
 _STEP = 2.0  # seconds between looks whether Claude Code is still there
 _MOST = 65_536
 _ASKDESK = "import os; from askdesk.cli.main import main; os._exit(main())"  # a tidy end takes a fifth of the time
+_FIND = "import sys, site; sys.path[len(sys.path):] = {found!r}; site.main(); "
 LEFT = 5  # seconds that Claude Code must have left when this ends
 
 
@@ -39,10 +44,12 @@ def exchanged(path: str, sent: bytes, seconds: float) -> bytes | None:
     import _socket
 
     parent, reply = posix.getppid(), b""
+    server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         server.settimeout(_STEP)
         server.connect(path)
+        if not _is_own_user(path, server):
+            return None
         server.sendall(sent)
         while not reply.endswith(b"\n"):
             try:
@@ -59,25 +66,57 @@ def exchanged(path: str, sent: bytes, seconds: float) -> bytes | None:
                 reply += got
     except OSError:
         return None
+    finally:
+        server.close()
     return reply
+
+
+def _is_own_user(path: str, server: "_socket.socket") -> bool:
+    """Whose the socket is; and, where the system tells, who listens there: another's yes would be no yes."""
+    import _socket
+
+    if posix.stat(path).st_uid != posix.getuid():
+        return False
+    if not hasattr(_socket, "SO_PEERCRED"):
+        return True
+    peer = server.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # three numbers: process, user, group
+    return int.from_bytes(peer[4:8], sys.byteorder) == posix.getuid()
 
 
 def _become_slow(mode: str, seconds: str, nonce: str, store: list[str], event: bytes) -> None:
     """Go on as `askdesk hook` in this very process. Isolated: the folder that it runs in is an agent's."""
     hand_on(event)
     options = ["--mode", mode, "--timeout", seconds, "--nonce", nonce, *(("--store", store[0]) if store else ())]
-    posix.execv(sys.executable, [sys.executable, "-I", "-c", _ASKDESK, "hook", "--no-server", *options])
+    code = _FIND.format(found=_package(__file__)) + _ASKDESK
+    posix.execv(sys.executable, [sys.executable, "-I", "-S", "-c", code, "hook", "--no-server", *options])
+
+
+def _package(file: str) -> list[str]:
+    """The folder that holds this very package, which may be where isolated programs do not look for any.
+
+    It comes behind Python's own modules and before those of the site; never, where it is the agent's folder.
+    """
+    folder = file.rsplit("/", 3)[0] or "/"
+    here, there = posix.stat("."), posix.stat(folder)
+    return [] if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) else [folder]
 
 
 def hand_on(event: bytes) -> None:
     """Put the event on standard input again, in a file that nobody else can open."""
-    folder = posix.environ.get(b"TMPDIR") or b"/tmp"
-    name = folder + b"/askdesk-" + posix.urandom(16).hex().encode()
-    file = posix.open(name, posix.O_RDWR | posix.O_CREAT | posix.O_EXCL, 0o600)
-    posix.unlink(name)
+    try:
+        file = _unnamed(posix.environ.get(b"TMPDIR") or b"/tmp")
+    except OSError:  # a folder that is gone, or that is not for writing
+        file = _unnamed(b"/tmp")
     write(event, file)
     posix.lseek(file, 0, 0)
     posix.dup2(file, 0)
+
+
+def _unnamed(folder: bytes) -> int:
+    name = folder + b"/askdesk-" + posix.urandom(16).hex().encode()
+    file = posix.open(name, posix.O_RDWR | posix.O_CREAT | posix.O_EXCL, 0o600)
+    posix.unlink(name)
+    return file
 
 
 def read() -> bytes:

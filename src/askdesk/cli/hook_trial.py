@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -14,6 +15,7 @@ from askdesk.cli.claude_code import TOKEN
 
 _EVENT = b'{"hook_event_name":"Ping"}'
 _SECONDS = 30
+_SOCKET = re.compile(r"""(?<=hook_client\.py)('? )(?:'[^']*'|"[^"]*"|[^\s'"])+(?= (?:both|desk) )""")
 
 
 class Trial(NamedTuple):
@@ -24,7 +26,19 @@ class Trial(NamedTuple):
 
 
 def trial(hook: Mapping[str, Any]) -> Trial:
-    return _of_http(hook) if hook.get("type") == "http" else _of_command(str(hook.get("command")))
+    """A command that a server has answered is tried without one too: servers end, and then it must not fail."""
+    if hook.get("type") == "http":
+        return _of_http(hook)
+    command = str(hook.get("command"))
+    first = _of_command(command)
+    if first.answered_by != "server":
+        return first
+    without = _of_command(_without_server(command))
+    return without if without.trouble else first
+
+
+def _without_server(command: str) -> str:
+    return _SOCKET.sub(r"\1-", command).replace("askdesk hook", "askdesk hook --no-server")
 
 
 def _of_command(command: str) -> Trial:

@@ -20,8 +20,8 @@ _TOGETHER = 100  # calls in one commit
 _WHY = {
     "open": "without an answer yet",
     "unanswered": "without an answer",
-    "refused": "never shown to anybody",
-    "told": "with answers that cannot be told apart",
+    "refused": "that failed",
+    "told": "with words that cannot be told apart",
 }
 
 

@@ -258,11 +258,11 @@ class Desk:
     ) -> Instruction:
         """Tell an agent something unasked, or to stop. It is kept, and delivered once, also to one that comes back.
 
-        The agent is an asker, or the address of one.
+        The agent is an asker, or the address of one. The same words in the same submission are told once; other words
+        in it are another instruction, for who changed their mind must not be told that it was kept when it was not.
         """
-        instruction = Instruction(
-            id=submission or self._new_id(), text=text, stop=stop, by=by, surface=surface, at=self._clock.now()
-        )
+        instruction_id = work.instruction_id(submission, text, stop=stop) if submission else self._new_id()
+        instruction = Instruction(id=instruction_id, text=text, stop=stop, by=by, surface=surface, at=self._clock.now())
         if (size := len(_encoder.encode(instruction))) > self._limits.size:
             raise InvalidReply(f"must not be longer than {self._limits.size} bytes, is {size}")
         return await work.tell(self.shelf, _address(asker), instruction)

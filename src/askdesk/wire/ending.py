@@ -29,13 +29,13 @@ class Unanswered(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """The call failed before anybody could have seen it."""
+    """The call failed, and no person is known to have said anything."""
 
     message: str = ""
 
 
 class Told(Struct, frozen=True):
-    """The person said something that cannot be taken apart into answers."""
+    """There is a text that cannot be taken apart into answers, and that need not be a person's."""
 
     text: str
 
@@ -59,16 +59,8 @@ _TIMED_OUT = ("No response after ", "EXPIRED: ")
 _REJECTED = "The user doesn't want to proceed with this tool use."
 _SAID = "the user said:\n"
 _INTERRUPTED = "[Request interrupted by user"
-_OF_THE_HOST = (  # what a host says where nobody saw the question
-    "Tool permission request failed",
-    "PreToolUse hook did not respond",
-    "Permission to use AskUserQuestion has been denied because",
-    "No such tool available",
-    "InputValidationError",
-    "MCP server ",
-    "Error calling tool",
-    "Cannot read propert",
-)
+_BY_RULE = "Permission to use AskUserQuestion has been denied"  # which a record calls a denial too
+_FAILED = "<tool_use_error>"
 _ERROR = re.compile(r"<tool_use_error>(.*?)(?:</tool_use_error>)?\s*", re.DOTALL)
 _HOOK = re.compile(r"(?:Error: )?PreToolUse:AskUserQuestion hook error: ")
 _OUR_ANSWERS = ("ANSWERED", "PARTLY ANSWERED")
@@ -201,7 +193,7 @@ def _of_error(questions: Questions | None, text: str, is_denied: bool) -> Ending
     if ours := _of_ours(questions, _HOOK.sub("", text, count=1)):
         return ours
     plain = text.removeprefix("Error: ")
-    if not is_denied and plain.startswith(_OF_THE_HOST):
+    if not is_denied or plain.startswith(_BY_RULE):
         return Refused(_clean(plain))
     return Declined(_clean(_HOOK.sub("", text, count=1)))
 
@@ -230,8 +222,8 @@ def _of_text(questions: Questions | None, text: str) -> Ending:
         return Interrupted()
     if text.startswith(_RESPONDED):
         return Declined(_clean(text.removeprefix(_RESPONDED)))
-    if text.startswith(_REJECTED):  # a log that does not keep what was an error
-        return _of_error(questions, text, is_denied=True)
+    if text.startswith((_REJECTED, _FAILED)):  # a log that does not keep what was an error
+        return _of_error(questions, text, is_denied=False)
     if ours := _of_ours(questions, text):
         return ours
     if more := _FOLLOW_UP.fullmatch(text):
@@ -241,9 +233,15 @@ def _of_text(questions: Questions | None, text: str) -> Ending:
     given = read_answers(questions, said) if questions and answered else None
     if given is not None:
         return Answered(given)
-    if questions and len(questions.items) == 1 and not answered and (own := answer_of(questions.items[0], said)):
-        return Answered((own,))
+    if questions and len(questions.items) == 1 and not answered and (choice := _choice(questions.items[0], said)):
+        return Answered((choice,))
     return Told(_clean(said))
+
+
+def _choice(question: Question, text: str) -> Answer | None:
+    """A bare text that is a choice among the options and nothing else: own words might as well be a host's."""
+    answer = answer_of(question, text)
+    return answer if answer and answer.chosen and not answer.other else None
 
 
 def _of_ours(questions: Questions | None, text: str) -> Ending | None:

@@ -16,6 +16,7 @@ from askdesk.wire.messages import decoded
 DECIDED = "decided in Claude Code's terminal"
 _SAID = "the user said:\n"
 _REJECTED = "The user doesn't want to proceed with this tool use."
+_ERRORS = (_REJECTED, "<tool_use_error>", "Error: ", "[Request interrupted")  # what begins so, no person answered
 
 
 class Line(NamedTuple):
@@ -56,7 +57,7 @@ def of_response(response: object) -> Result:
     """What a PostToolUse or a PostToolBatch tells of a call's end: a structure, or the text that the model reads."""
     if isinstance(response, Mapping):
         return Result("", structure=response)
-    return Result(response, is_error=text_of(response).startswith(_REJECTED))
+    return Result(response, is_error=text_of(response).startswith(_ERRORS))
 
 
 def ended_there(body: Questions | Permission, result: Result, *, by_person: bool = False) -> Reply | Withdrawn:

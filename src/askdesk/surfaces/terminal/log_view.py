@@ -99,7 +99,7 @@ def _answered_words(answers: tuple[Answer | None, ...]) -> Shown:
 
 def _style(ended: Ending | None) -> Style:
     match ended:
-        case Answered() | Told():
+        case Answered():
             return "good"
         case Refused():
             return "error"
