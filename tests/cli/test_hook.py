@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def a_server_that(does: Callable[[socket.socket], object]) -> Iterator[None]:
 
         def serve() -> None:
             connection, _ = listening.accept()
-            with connection:
+            with connection, suppress(BrokenPipeError):  # the client has gone
                 connection.recv(65_536)
                 does(connection)
 

@@ -47,6 +47,12 @@ def commands_in(path: Path) -> list[str]:
     return [hook["command"] for entries in found for entry in entries for hook in entry["hooks"] if hook != OTHER]
 
 
+def break_store(folder: Path) -> None:
+    written(folder / "desk" / "desk.db", b"no database at all" * 1000)
+    for name in ("desk.db-wal", "desk.db-shm"):
+        (folder / "desk" / name).unlink(missing_ok=True)
+
+
 def install(*options: str) -> Ran:
     ran = askdesk("install", "claude-code", *options)
     assert ran.code == 0, ran
@@ -180,18 +186,41 @@ def test_what_is_not_understood_is_not_touched(settings: Path, command: str, bef
 
 def test_hooks_that_do_not_answer_are_taken_out_again(settings: Path, tmp_path: Path) -> None:
     written(settings, STRANGE)
-    written(tmp_path / "desk" / "desk.db", b"no database at all" * 1000)
+    break_store(tmp_path)
     ran = askdesk("install", "claude-code")
     assert ran.code == 1
-    assert f"the hooks did not answer: {settings} is as it was before" in ran.err
+    assert ran.err.endswith(f"askdesk: the hooks did not answer\naskdesk: {settings} is as it was before\n")
     assert (settings.read_bytes(), folder_of(settings)) == (STRANGE, ["settings.json"])
 
 
-def test_with_a_server_the_hooks_must_answer_without_it_too(settings: Path, tmp_path: Path) -> None:
+def test_hooks_that_do_not_answer_do_not_take_earlier_ones_along(settings: Path) -> None:
+    written(settings, STRANGE)
+    install()
+    before = {path.name: path.read_bytes() for path in settings.parent.iterdir()}
+    ran = askdesk("install", "claude-code", "--http", "http://127.0.0.1:1")
+    assert (ran.code, ran.err.splitlines()[-1]) == (1, f"askdesk: {settings} is as it was before")
+    assert {path.name: path.read_bytes() for path in settings.parent.iterdir()} == before
+    assert askdesk("uninstall", "claude-code").code == 0
+    assert settings.read_bytes() == STRANGE
+
+
+def test_hooks_that_are_there_already_and_do_not_answer_stay_and_are_told(settings: Path, tmp_path: Path) -> None:
+    written(settings, STRANGE)
+    install()
+    before = {path.name: path.read_bytes() for path in settings.parent.iterdir()}
+    break_store(tmp_path)
+    ran = askdesk("install", "claude-code")
+    assert ran.code == 1
+    assert ran.err.startswith(f"askdesk: {settings} has these hooks already\n")
+    assert ran.err.endswith("askdesk: the hooks did not answer\n")
+    assert {path.name: path.read_bytes() for path in settings.parent.iterdir()} == before
+
+
+def test_with_a_server_the_hooks_must_answer_without_it_too(settings: Path) -> None:
     """Here the server answers from a store that nobody else can open any more."""
     written(settings, STRANGE)
     with serving():
-        assert install().out.endswith("New sessions of Claude Code use them\n")
+        install()
         assert askdesk("uninstall", "claude-code").code == 0
         store = Path(os.environ["ASKDESK_STORE"])
         for each in store.parent.glob(f"{store.name}*"):
@@ -301,9 +330,7 @@ def test_the_doctor_knows_whether_hooks_are_there_and_answer(settings: Path) -> 
 
 def test_the_doctor_finds_hooks_that_do_not_answer(settings: Path, tmp_path: Path) -> None:
     install()
-    (tmp_path / "desk" / "desk.db").write_bytes(b"no database at all" * 1000)
-    for name in ("desk.db-wal", "desk.db-shm"):
-        (tmp_path / "desk" / name).unlink(missing_ok=True)
+    break_store(tmp_path)
     ran = askdesk("doctor")
     assert ran.code == 1
     assert "WRONG  hooks, user" in ran.out

@@ -128,6 +128,14 @@ def settings_path(scope: Scope) -> Path:
     return (Path(folder) if folder else Path.home() / ".claude") / "settings.json"
 
 
+class Kept(NamedTuple):
+    """A file of settings and what we had beside it, to the byte; None where there was no such file."""
+
+    settings: bytes | None
+    backup: bytes | None
+    note: bytes | None
+
+
 class SettingsFile:
     """A file of Claude Code's settings. Where it is a link, what it leads to is changed."""
 
@@ -174,14 +182,23 @@ class SettingsFile:
             return self.raw
         return self.written(removed(self.settings)).encode()
 
-    def install(self, text: str) -> None:
+    def install(self, text: str) -> Kept:
+        """Write it, and return what was there, for `restore` where the hooks turn out not to work."""
         before = self.uninstalled()
+        kept = Kept(self.raw, self._read(self._backup), self._read(self._note))
         self._real.parent.mkdir(parents=True, exist_ok=True)
         self._put(self._backup, before)
         note = {"v": 1, "installed": _digest(text.encode()), "before": _digest(before)}
         self._put(self._note, json.dumps(note).encode())
         self._put(self._real, text.encode())
         self.raw = text.encode()
+        return kept
+
+    def restore(self, kept: Kept) -> None:
+        self._put(self._real, kept.settings)
+        self._put(self._backup, kept.backup)
+        self._put(self._note, kept.note)
+        self.raw = kept.settings
 
     def uninstall(self) -> None:
         before = self.uninstalled()

@@ -62,9 +62,12 @@ def run(given: Namespace) -> int:
         return say("nothing was changed")
     if file.text == text:
         say(f"{file.path} has these hooks already")
-    else:
-        file.install(text)
-    return _tried(file)
+        return _tried(file) or _done(file)
+    kept = file.install(text)
+    if not _tried(file):
+        return _done(file)
+    file.restore(kept)
+    return say(f"{file.path} is as it was before", FAILED)
 
 
 def _way(given: Namespace) -> claude_code.Way:
@@ -90,13 +93,14 @@ def print_diff(file: claude_code.SettingsFile, text: str) -> None:
 
 
 def _tried(file: claude_code.SettingsFile) -> int:
-    """Through the very hooks that are in the file now; what does not answer is taken out again."""
+    """Through the very hooks that are in the file now: an exit code, with the trouble told where they do not answer."""
     from askdesk.cli.hook_trial import trial
 
     found = {trouble: None for _, hook in claude_code.ours(file.settings) if (trouble := trial(hook).trouble)}
-    if not found:
-        return say(f"done: the hooks in {file.path} answer. New sessions of Claude Code use them") or ANSWERED
-    file.uninstall()
     for trouble in found:
         say(trouble)
-    return say(f"the hooks did not answer: {file.path} is as it was before", FAILED)
+    return say("the hooks did not answer", FAILED) if found else ANSWERED
+
+
+def _done(file: claude_code.SettingsFile) -> int:
+    return say(f"done: the hooks in {file.path} answer. New sessions of Claude Code use them")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TypeAlias, TypeVar
 
 import apsw
@@ -43,11 +44,9 @@ class Place:
         """Build the file beside its place and link it in: the first one wins, and nobody sees a half-made file."""
         if self._wal.exists() and not self.path.exists():  # in this order: another process may be making it right now
             raise StoreGone(f"{self.path}: was deleted, but {self._wal.name} is there: put it back, or delete both")
-        import tempfile  # only the first to come needs it
-
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=".askdesk-", dir=self.path.parent)  # made with mode 0600
-        os.close(descriptor)
+        name = str(self.path.parent / f".askdesk-{token_hex(8)}")
+        os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             database = apsw.Connection(name)
             database.pragma("application_id", _APPLICATION_ID)
