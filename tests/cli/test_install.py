@@ -229,7 +229,7 @@ def test_with_a_server_the_hooks_must_answer_without_it_too(settings: Path) -> N
         store.write_bytes(b"no database at all" * 1000)
         ran = askdesk("install", "claude-code")
     assert ran.code == 1
-    assert f"the hooks did not answer: {settings} is as it was before" in ran.err
+    assert "the hooks did not answer" in ran.err
 
 
 def test_a_link_is_followed(settings: Path, tmp_path: Path) -> None:
