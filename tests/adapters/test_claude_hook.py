@@ -324,6 +324,43 @@ async def test_how_a_permission_ended_is_read_in_the_transcript(
     assert await waiting is None
 
 
+DECIDED = (Withdrawn("decided in Claude Code's terminal"), "", "")
+
+
+@pytest.mark.parametrize("end", [result("t1", "ok", **BY_PERSON), result("t1", STOP)], ids=["allowed", "refused"])
+@pytest.mark.parametrize(
+    "calls", [[assistant("t1"), assistant("t2")], [assistant("t1", given={"command": "ls"})]], ids=["twins", "another"]
+)
+async def test_an_end_that_may_be_that_of_another_call_is_no_decision(
+    desk: Desk, tmp_path: Path, looked: asyncio.Event, calls: list[str], end: str
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text("".join(f"{call}\n" for call in calls))
+    named = event("PermissionRequest", "Bash", BASH, transcript_path=str(transcript))
+    waiting = asked(desk, Visit(named, is_local=True))
+    ask = await the_ask(desk)
+    await looked.wait()
+    with transcript.open("a") as file:
+        file.write(f"{end}\n")
+    assert await outcome(desk, ask) == DECIDED
+    assert await waiting is None
+
+
+async def test_the_end_of_another_call_beside_it_ends_nothing(
+    desk: Desk, tmp_path: Path, looked: asyncio.Event
+) -> None:
+    transcript = tmp_path / "session.jsonl"
+    transcript.write_text(f"{assistant('t1', given={'command': 'ls'})}\n{assistant('t2')}\n")
+    named = event("PermissionRequest", "Bash", BASH, transcript_path=str(transcript))
+    waiting = asked(desk, Visit(named, is_local=True))
+    ask = await the_ask(desk)
+    await looked.wait()
+    with transcript.open("a") as file:
+        file.write(f"{result('t1', STOP)}\n{result('t2', 'ok', **BY_PERSON)}\n")
+    assert await outcome(desk, ask) == (Allowed(), "ana", "claude-code")
+    assert await waiting is None
+
+
 async def test_a_permission_never_joins_one_that_came_in_by_another_door(desk: Desk) -> None:
     """Or a forged transcript would settle it, and that door would let the call run."""
     others = await desk.post(

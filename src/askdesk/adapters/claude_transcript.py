@@ -58,14 +58,17 @@ def path_of(event: Event) -> Path:
 
 
 async def ended(event: Event, call: str = "", *, look_every: float) -> Line:
-    """The line that tells how a call ended. Without an id, the call is known by its tool and its input."""
+    """The line that tells how a call ended. Without an id, the call is known by its tool and its input.
+
+    Where it may have been another's end, the line tells no more than that there was one.
+    """
     transcript, waiting = Transcript(path_of(event)), _Waiting(event, call)
     first = True
     while True:
         for raw in transcript.news():
             line = hook_end.line(raw)
-            if line is not hook_end.SILENT and waiting.is_ended_by(line, backlog=first):
-                return line
+            if line is not hook_end.SILENT and (end := waiting.end_in(line, backlog=first)):
+                return end
         first = False
         await asyncio.sleep(look_every)
 
@@ -77,11 +80,15 @@ class _Waiting:
         self._event, self._call = event, call
         self._open: dict[str, Mapping[str, Any]] = {}
 
-    def is_ended_by(self, line: Line, *, backlog: bool) -> bool:
+    def end_in(self, line: Line, *, backlog: bool) -> Line | None:
         if self._call:
-            return line.ended == self._call
+            return line if line.ended == self._call else None
         self._open |= {call: given for call, tool, given in line.made if tool == self._event.tool}
-        mine = [call for call, given in self._open.items() if given == self._event.input] or list(self._open)
-        is_mine = line.ended in mine and not backlog  # what ended before this began was another
+        same = [call for call, given in self._open.items() if given == self._event.input]
+        is_last = list(self._open) == [line.ended]  # its input may have been changed on the way
         self._open.pop(line.ended, None)
-        return is_mine
+        if backlog:  # what ended before this began was another
+            return None
+        if same == [line.ended]:
+            return line
+        return Line(ended=line.ended) if line.ended in same or is_last else None
