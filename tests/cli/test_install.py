@@ -189,7 +189,7 @@ def test_hooks_that_do_not_answer_are_taken_out_again(settings: Path, tmp_path: 
     break_store(tmp_path)
     ran = askdesk("install", "claude-code")
     assert ran.code == 1
-    assert ran.err.endswith(f"askdesk: the hooks did not answer\naskdesk: {settings} is as it was before\n")
+    assert f"the hooks did not answer: {settings} is as it was before" in ran.err
     assert (settings.read_bytes(), folder_of(settings)) == (STRANGE, ["settings.json"])
 
 
@@ -198,7 +198,9 @@ def test_hooks_that_do_not_answer_do_not_take_earlier_ones_along(settings: Path)
     install()
     before = {path.name: path.read_bytes() for path in settings.parent.iterdir()}
     ran = askdesk("install", "claude-code", "--http", "http://127.0.0.1:1")
-    assert (ran.code, ran.err.splitlines()[-1]) == (1, f"askdesk: {settings} is as it was before")
+    assert (ran.code, ran.err.splitlines()[-1]) == (
+        *(1, f"askdesk: the hooks did not answer: {settings} is as it was before"),
+    )
     assert {path.name: path.read_bytes() for path in settings.parent.iterdir()} == before
     assert askdesk("uninstall", "claude-code").code == 0
     assert settings.read_bytes() == STRANGE
@@ -212,7 +214,7 @@ def test_hooks_that_are_there_already_and_do_not_answer_stay_and_are_told(settin
     ran = askdesk("install", "claude-code")
     assert ran.code == 1
     assert ran.err.startswith(f"askdesk: {settings} has these hooks already\n")
-    assert ran.err.endswith("askdesk: the hooks did not answer\n")
+    assert ran.err.endswith(f"askdesk: the hooks did not answer: {settings} is as it was before\n")
     assert {path.name: path.read_bytes() for path in settings.parent.iterdir()} == before
 
 

@@ -60,14 +60,10 @@ def run(given: Namespace) -> int:
     print_diff(file, text)
     if given.dry_run:
         return say("nothing was changed")
-    if file.text == text:
-        say(f"{file.path} has these hooks already")
-        return _tried(file) or _done(file)
-    kept = file.install(text)
-    if not _tried(file):
-        return _done(file)
-    file.restore(kept)
-    return say(f"{file.path} is as it was before", FAILED)
+    if file.text != text:
+        return _tried(file, file.install(text))
+    say(f"{file.path} has these hooks already")
+    return _tried(file, None)
 
 
 def _way(given: Namespace) -> claude_code.Way:
@@ -92,15 +88,15 @@ def print_diff(file: claude_code.SettingsFile, text: str) -> None:
         print(shown(line))
 
 
-def _tried(file: claude_code.SettingsFile) -> int:
-    """Through the very hooks that are in the file now: an exit code, with the trouble told where they do not answer."""
+def _tried(file: claude_code.SettingsFile, before: claude_code.Kept | None) -> int:
+    """Through the very hooks that are in the file now; where they do not answer, what was changed is put back."""
     from askdesk.cli.hook_trial import trial
 
     found = {trouble: None for _, hook in claude_code.ours(file.settings) if (trouble := trial(hook).trouble)}
+    if not found:
+        return say(f"done: the hooks in {file.path} answer. New sessions of Claude Code use them") or ANSWERED
+    if before:
+        file.restore(before)
     for trouble in found:
         say(trouble)
-    return say("the hooks did not answer", FAILED) if found else ANSWERED
-
-
-def _done(file: claude_code.SettingsFile) -> int:
-    return say(f"done: the hooks in {file.path} answer. New sessions of Claude Code use them")
+    return say(f"the hooks did not answer: {file.path} is as it was before", FAILED)
