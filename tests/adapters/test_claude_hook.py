@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from askdesk.adapters import claude_hook, claude_session, claude_transcript
 from askdesk.adapters.claude_hook import ClaudeHook, Visit
 from askdesk.core.desk import Desk
+from askdesk.core.errors import StoreBusy
 from askdesk.core.model import (
     Allowed,
     Answer,
@@ -25,6 +26,7 @@ from askdesk.core.model import (
     Outcome,
     Question,
     Reply,
+    Settlement,
     Withdrawn,
 )
 from askdesk.stores.memory import MemoryStore
@@ -271,6 +273,53 @@ async def test_a_store_that_fails_decides_nothing(desk: Desk) -> None:
     }
 
 
+async def test_an_answer_in_the_last_moment_counts() -> None:
+    """Somebody settles when the time is over and the ask is about to be withdrawn."""
+
+    class LastMoment(Desk):
+        async def wait(self, ask_id: str, *, timeout: float | None = None) -> Settlement | None:
+            await self.settle(ask_id, A, by="ben", surface="page")
+            return None
+
+    reply = await asked(LastMoment(MemoryStore()), Visit(event("PreToolUse", tool_use_id="t"), mode="desk", seconds=1))
+    assert reply
+    assert reply["hookSpecificOutput"]["updatedInput"]["answers"] == {"Which?": "a"}
+
+
+@pytest.mark.parametrize("error", [StoreBusy("busy"), RuntimeError("a bug")], ids=["an error of ours", "a bug"])
+async def test_when_waiting_fails_the_ask_is_withdrawn_and_no_transcript_is_followed(
+    tmp_path: Path, error: Exception
+) -> None:
+    class Failing(Desk):
+        async def wait(self, ask_id: str, *, timeout: float | None = None) -> Settlement | None:
+            raise error
+
+    desk = Failing(MemoryStore())
+    named = event("PermissionRequest", "Bash", BASH, transcript_path=str(tmp_path / "session.jsonl"))
+    visit = Visit(named, is_local=True)
+    reply = await asked(desk, visit)
+    assert reply
+    assert list(reply) == ["systemMessage"]
+    assert visit.ask
+    assert visit.following
+    await asyncio.wait((visit.following,), timeout=10)
+    assert visit.following.cancelled()
+    settlement = (await desk.get(visit.ask.id)).settlement
+    assert settlement
+    assert settlement.outcome == Withdrawn("the hook of Claude Code failed")
+
+
+async def test_a_call_that_was_withdrawn_again_and_again_is_asked_anew_each_time(desk: Desk) -> None:
+    ids = set()
+    for _ in range(3):
+        waiting = asked(desk, Visit(event("PreToolUse", tool_use_id="toolu_1"), mode="desk"))
+        ask = await the_ask(desk)
+        ids.add(ask.id)
+        await desk.withdraw(ask.id)
+        assert await waiting is None
+    assert len(ids) == 3
+
+
 async def test_asks_that_somebody_may_not_know_are_not_theirs_to_end(desk: Desk) -> None:
     ask = await desk.post(Question("Which?", ["a", "b"]), asker=Asker("x", "s"), key="toolu_1")
     late = Visit(event("PostToolUse", tool_use_id="toolu_1", tool_response={"answers": {"Which?": "b"}}))
@@ -444,5 +493,30 @@ async def test_once_the_dialog_is_closed_and_nothing_is_told_the_permission_is_w
     await seen.wait()
     assert (await desk.get(ask.id)).settlement is None
     note.write_text('{"sessionId": "s", "status": "busy"}')
+    assert await outcome(desk, ask) == (Withdrawn("decided in Claude Code's terminal, which went on"), "", "")
+    assert await waiting is None
+
+
+async def test_a_dialog_that_closed_before_the_next_one_opened_need_not_have_been_this_one(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claude Code tells its session's status alone, and that is busy for a moment between two dialogs."""
+    monkeypatch.setattr(claude_hook, "_LAST_WORDS", 0.001)
+    statuses, looks = ["waiting", "busy", "waiting", "waiting"], asyncio.Event()
+
+    def status(path: Path, session: str) -> str:
+        if len(statuses) > 1:
+            return statuses.pop(0)
+        looks.set()
+        return statuses[0]
+
+    monkeypatch.setattr(claude_session, "_status", status)
+    transcript = str(tmp_path / "projects" / "p" / "s.jsonl")
+    named = event("PermissionRequest", "Bash", BASH, transcript_path=transcript)
+    waiting = asked(desk, Visit(named, is_local=True, process=7))
+    ask = await the_ask(desk)
+    await asyncio.wait((asyncio.create_task(looks.wait()), waiting), timeout=10, return_when=asyncio.FIRST_COMPLETED)
+    assert (await desk.get(ask.id)).settlement is None
+    statuses[:] = ["busy"]
     assert await outcome(desk, ask) == (Withdrawn("decided in Claude Code's terminal, which went on"), "", "")
     assert await waiting is None

@@ -12,7 +12,7 @@ import pytest
 from tests.server.running import ANSWERED, QUESTIONS, Answer, Running, running
 
 from askdesk.core.desk import Desk
-from askdesk.core.model import Permission
+from askdesk.core.model import Permission, Withdrawn
 from askdesk.core.store import Document
 from askdesk.server import tokens
 from askdesk.stores.memory import MemoryStore
@@ -326,6 +326,35 @@ async def test_a_wait_of_a_token_that_is_revoked_meanwhile_tells_it_nothing(serv
     await settle(server, answerer)
     answer = await wait
     assert (answer.status, answer.problem) == (401, "unauthorized")
+
+
+HOOK = {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s",
+    "tool_name": "AskUserQuestion",
+    "tool_use_id": "toolu_1",
+    "tool_input": {"questions": QUESTIONS},
+}
+
+
+async def hooked(server: Running, token: str) -> tuple[asyncio.Task[Answer], str]:
+    """A hook of Claude Code that waits, and its ask."""
+    sent = server.request("POST", "/v1/hooks/claude-code?mode=desk", token=token, body=HOOK)
+    wait = asyncio.create_task(sent)
+    async with asyncio.timeout(10):
+        while not (page := await server.desk.page("open")).entries:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+    return wait, page.entries[0].ask.id
+
+
+async def test_what_a_hook_of_claude_code_waits_for_is_withdrawn_when_the_server_stops(desk: Desk) -> None:
+    async with running(desk) as server:
+        wait, ask_id = await hooked(server, await server.token())
+    answer = await wait
+    assert (answer.status, answer.problem) == (503, "stopping")
+    settlement = (await desk.get(ask_id)).settlement
+    assert settlement
+    assert settlement.outcome == Withdrawn("the server that Claude Code waited at stopped")
 
 
 async def test_a_settled_ask_is_not_waited_for(server: Running, asker: str, answerer: str) -> None:

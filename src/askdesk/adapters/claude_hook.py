@@ -93,19 +93,35 @@ class ClaudeHook:
             visit.end()
             return reply
         except AskdeskError as error:
-            return _unasked(visit, str(error))
+            return await self._failed(visit, str(error))
         except Exception:
             log.exception("a hook of Claude Code failed")
-            return _unasked(visit, "it failed, and its log says why")
+            return await self._failed(visit, "it failed, and its log says why")
 
-    async def left(self, visit: Visit) -> None:
+    async def _failed(self, visit: Visit, why: str) -> dict[str, Any] | None:
+        """Nobody waits for the ask any more."""
+        visit.end()
+        with suppress(Exception):  # most likely the same that failed before
+            await self._take_back(visit, "the hook of Claude Code failed")
+        return _unasked(visit, why)
+
+    async def left(self, visit: Visit, why: str = "Claude Code stopped waiting") -> None:
         """Claude Code no longer waits: it ended, or somebody closed its dialog, and then its transcript says how."""
         if visit.following:
             await asyncio.wait((visit.following,), timeout=_LAST_WORDS)
             visit.end()
-        if visit.ask:
-            with suppress(AskdeskError):
-                await self._desk.withdraw(visit.ask.id, "Claude Code stopped waiting")
+        with suppress(AskdeskError):
+            await self._take_back(visit, why)
+
+    async def _take_back(self, visit: Visit, reason: str) -> Settlement | None:
+        """Withdraw the ask, unless others wait for it too; how it had been settled, where somebody was first."""
+        if visit.ask is None or not _is_own(visit.ask):
+            return None
+        try:
+            await self._desk.withdraw(visit.ask.id, reason)
+        except AlreadySettled as first:
+            return first.settlement
+        return None
 
     async def _handled(self, visit: Visit) -> dict[str, Any] | None:
         event = visit.event
@@ -165,10 +181,7 @@ class ClaudeHook:
             if isinstance(body, Permission) and not visit.event.agent_id and visit.process:
                 visit.watching = asyncio.create_task(self._watch(visit.event, visit.process, ask))
         settlement = await self._desk.wait(ask.id, timeout=visit.seconds)
-        if settlement is None:
-            with suppress(AlreadySettled):
-                await self._desk.withdraw(ask.id, "Claude Code's time limit for hooks came before an answer")
-        return settlement
+        return settlement or await self._take_back(visit, "Claude Code's time limit for hooks came before an answer")
 
     async def _posted(self, visit: Visit, body: Questions | Permission, key: str) -> Ask:
         """The ask; a new one where the one under this key was withdrawn, as by a session that was then resumed."""
@@ -202,8 +215,11 @@ class ClaudeHook:
         """A call that was allowed in the terminal may run for long; meanwhile nobody else should still decide on it."""
         from askdesk.adapters import claude_session
 
-        await claude_session.dialog_closed(event, process, look_every=self._look_every)
-        await asyncio.sleep(_LAST_WORDS)  # what was refused, or has run, is in the transcript by then
+        while True:
+            await claude_session.dialog_closed(event, process, look_every=self._look_every)
+            await asyncio.sleep(_LAST_WORDS)  # what was refused, or has run, is in the transcript by then
+            if not claude_session.has_dialog(event, process):
+                break  # else the one that closed need not have been this one: others may stand in line
         with suppress(AskdeskError):
             await self._desk.withdraw(ask.id, "decided in Claude Code's terminal, which went on")
 

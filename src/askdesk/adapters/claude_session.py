@@ -36,6 +36,12 @@ async def dialog_closed(event: Event, process: int, *, look_every: float) -> Non
         await asyncio.sleep(look_every)
 
 
+def has_dialog(event: Event, process: int) -> bool:
+    """Whether one is open now: this call's, or another's of the same session."""
+    path = path_of(event, process)
+    return path is not None and _status(path, event.session) == "waiting"
+
+
 def _status(path: Path, session: str) -> str:
     """What it is at; "" where it does not tell."""
     try:

@@ -238,9 +238,8 @@ async def _decided(service: Service, request: Request, token: Token, visit: Visi
         return _encoder.encode(await claude.handled(visit) or {})
 
     reply = await service.streams.wait(token, handled(), receive)
-    if reply is None and is_gone:
-        await claude.left(visit)
-    if reply is None:
+    if reply is None:  # Claude Code does not come again, and asks in its dialog
+        await (claude.left(visit) if is_gone else claude.left(visit, "the server that Claude Code waited at stopped"))
         raise Refused(503, "stopping")
     if not await tokens.is_still_valid(service.desk.shelf, token, service.desk.now()):
         raise Refused(401, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
