@@ -255,6 +255,17 @@ def test_a_project_has_its_own(settings: Path, tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / ".claude" / "settings.local.json").exists()
 
 
+def test_an_agent_may_look_and_not_put_hooks_in(settings: Path) -> None:
+    ran = askdesk("install", "claude-code", env={"CLAUDECODE": "1"})
+    assert (ran.code, ran.out, settings.exists()) == (2, "", False)
+    assert "this is an agent's shell (CLAUDECODE is set)" in ran.err
+    for look in ("--dry-run", "--plugin"):
+        assert askdesk("install", "claude-code", look, env={"CLAUDECODE": "1"}).code == 0
+    assert not settings.exists()
+    assert askdesk("install", "claude-code", "--force", env={"CLAUDECODE": "1"}).code == 0
+    assert hooks_in(settings) == BOTH
+
+
 def test_an_agent_may_not_take_the_hooks_out(settings: Path) -> None:
     install()
     before = settings.read_bytes()
@@ -291,9 +302,38 @@ def test_a_store_that_hooks_cannot_share_is_refused(settings: Path) -> None:
     assert not settings.exists()
 
 
-def test_plain_http_to_another_machine_is_refused(settings: Path) -> None:
-    ran = askdesk("install", "claude-code", "--http", "http://desk.example")
-    assert (ran.code, ran.err) == (2, "askdesk: --http: must be https://, or http:// on this machine\n")
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        *(
+            (url, "must be https://, or http:// on this machine")
+            for url in (
+                *("http://desk.example", "http://localhost.evil.com", "http://127.0.0.1.evil.com:80/"),
+                *("http://127.0.0.1@evil.com", "http://localhost:80@evil.com/"),
+                *("ftp://localhost", "localhost", "https://"),
+            )
+        ),
+        *(
+            (url, "must have nothing but the host and its port before the path")
+            for url in ("https://ana:secret@desk.example", "http://evil.com@localhost", "http://evil.com\\@localhost")
+        ),
+        ("https://desk.example/?a=1", "must end with its path: no ? and no #"),
+        ("https://desk.example/#a", "must end with its path: no ? and no #"),
+        ("http://[::1", "is no URL: Invalid IPv6 URL"),
+    ],
+)
+def test_a_url_to_which_no_token_should_go_is_refused(settings: Path, url: str, why: str) -> None:
+    ran = askdesk("install", "claude-code", "--dry-run", "--http", url)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"askdesk: --http: {why}\n")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://desk.example/desk/", "http://127.0.0.1:8800", "http://LOCALHOST:8800/", "http://[::1]:8800"]
+)
+def test_https_and_this_machine_are_taken(settings: Path, url: str) -> None:
+    ran = askdesk("install", "claude-code", "--dry-run", "--http", url)
+    assert ran.code == 0
+    assert f'"url": "{url.rstrip("/")}/v1/hooks/claude-code?' in ran.out
 
 
 def test_http_without_a_token_is_put_back(settings: Path) -> None:

@@ -14,12 +14,15 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from difflib import unified_diff
+from urllib.parse import urlsplit
 
 from askdesk.cli import claude_code
-from askdesk.cli.command import say
+from askdesk.cli.command import force_argument, refused_to_agents, say
 from askdesk.cli.main import ANSWERED, FAILED
 from askdesk.core.errors import InvalidSettings, Problem
 from askdesk.core.text import shown
+
+_HERE = ("127.0.0.1", "localhost", "::1")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -32,6 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--http", metavar="URL", help="go straight to this desk server, without a process for each")
     parser.add_argument("--plugin", action="store_true", help="print the folder of the Claude Code plugin instead")
     dry_run_argument(parser)
+    force_argument(parser)
 
 
 def host_argument(parser: ArgumentParser) -> None:
@@ -55,6 +59,8 @@ def run(given: Namespace) -> int:
     if given.plugin:
         print(claude_code.PLUGIN)
         return say(f"claude --plugin-dir {claude_code.PLUGIN}")
+    if not given.dry_run and (code := refused_to_agents(given)) is not None:
+        return code
     file = claude_code.SettingsFile(claude_code.settings_path(given.scope))
     text = file.installed(claude_code.wanted(_way(given)))
     print_diff(file, text)
@@ -71,8 +77,7 @@ def _way(given: Namespace) -> claude_code.Way:
 
     settings = load()
     if given.http:
-        if not given.http.startswith(("https://", "http://127.0.0.1", "http://localhost", "http://[::1]")):
-            raise InvalidSettings([Problem("--http", "must be https://, or http:// on this machine")])
+        _check_url(given.http)
         return claude_code.Way(given.mode, given.permissions, url=given.http)
     store = given.store or settings.store
     if ":" not in store:
@@ -80,6 +85,22 @@ def _way(given: Namespace) -> claude_code.Way:
     if store.startswith("memory:"):
         raise InvalidSettings([Problem("store", "memory: is another desk for every process; hooks need one to share")])
     return claude_code.Way(given.mode, given.permissions, str(hook_socket(store) or "-"), store)
+
+
+def _check_url(url: str) -> None:
+    """The token goes there, so it is read as a client would read it: by the host alone, whatever stands around that."""
+    try:
+        parts = urlsplit(url)
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise InvalidSettings([Problem("--http", f"is no URL: {error}")]) from None
+    if not (is_safe and has_host):
+        raise InvalidSettings([Problem("--http", "must be https://, or http:// on this machine")])
+    if "@" in parts.netloc:
+        raise InvalidSettings([Problem("--http", "must have nothing but the host and its port before the path")])
+    if parts.query or parts.fragment:
+        raise InvalidSettings([Problem("--http", "must end with its path: no ? and no #")])
 
 
 def print_diff(file: claude_code.SettingsFile, text: str) -> None:
