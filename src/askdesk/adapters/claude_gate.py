@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from askdesk.adapters.before import Before, decided
 from askdesk.adapters.claude_plan import unseen_plan
+from askdesk.adapters.threads import is_cancelled
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AskdeskError, InvalidAsk, quoted
 from askdesk.core.limits import OPEN
@@ -93,7 +94,7 @@ class Gate:
         except InvalidAsk as error:
             return PermissionResultDeny(message=_UNFIT.format(error))
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return PermissionResultDeny(message=_UNDECIDED)  # not this call was cancelled, but what it waited for
         except Exception as error:  # the SDK would show its text to the model
@@ -198,7 +199,7 @@ class Gate:
         except InvalidAsk as error:
             return _told(_UNFIT.format(error), is_error=True)
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return _told(_UNANSWERED, is_error=True)
         except Exception as error:  # the SDK would show its text to the model
@@ -212,12 +213,6 @@ def _told(text: str, *, is_error: bool) -> dict[str, Any]:
 
 def _text(given: dict[str, Any]) -> str:
     return json.dumps(given, sort_keys=True)
-
-
-def _is_cancelled() -> bool:
-    """Whether it is this very task that somebody cancelled, and not something that it waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _remembered(outcome: Allowed, suggestions: list[PermissionUpdate]) -> list[PermissionUpdate]:

@@ -58,3 +58,9 @@ def blocking(work: Coroutine[Any, Any, _T]) -> _T:
         return asyncio.run(work)
     with ThreadPoolExecutor(1, "askdesk-tool") as apart:
         return apart.submit(asyncio.run, work).result()
+
+
+def is_cancelled() -> bool:
+    """Whether it is this very task that somebody cancelled, and not something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from askdesk.adapters.before import Before, decided
-from askdesk.adapters.threads import blocking, called
+from askdesk.adapters.threads import blocking, called, is_cancelled
 from askdesk.core import strict
 from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk, InvalidReply, Problem, quoted
@@ -106,7 +106,7 @@ class _Tool(ABC):
         except _NobodySaid:
             return Result(_SILENT, is_error=True)
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return Result(_UNAVAILABLE, is_error=True)  # not this call was cancelled, but what it waited for
         except Exception as error:  # a framework would show it to the model, hang, or run on without an answer
@@ -264,7 +264,7 @@ class Dispatcher:
         except InvalidAsk as error:
             return Result(_UNFIT.format(error), is_error=True)
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return Result(_UNDECIDED, is_error=True)  # not this call was cancelled, but what it waited for
         except Exception as error:  # a loop would show it to the model, or end
@@ -300,7 +300,7 @@ class _Function:
         try:
             made = await called(self._function, **given)
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return Result(_BROKE.format("CancelledError"), is_error=True)
         except Exception as error:  # what it says is for the log: it may hold what no model should read
@@ -347,9 +347,3 @@ def _signature(function: Callable[..., Any]) -> Signature | None:
         return signature(function)
     except (TypeError, ValueError):  # some that are written in C have none
         return None
-
-
-def _is_cancelled() -> bool:
-    """Whether it is this very task that somebody cancelled, and not something that it waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
