@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from askdesk.core import work
+from askdesk.core import owed, work
 from askdesk.core.clock import Clock, SystemClock
-from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, KeyReused
+from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, KeyReused, UnknownAsk
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import (
     Ask,
@@ -84,6 +84,63 @@ class Desk:
         So is the same id again, for those who must be able to send it twice; others leave it to the desk.
         """
         return await self._kept(self._made(body, asker, key, deadline, preview_format, follows, id))
+
+    async def leave(
+        self,
+        body: Body,
+        *,
+        asker: Asker,
+        key: str | None = None,
+        deadline: datetime | timedelta | None = None,
+        preview_format: PreviewFormat = "none",
+        follows: str | None = None,
+        call: str = "",
+    ) -> Ask:
+        """Put an ask on the desk and go on working: `collect` tells the agent how it ended, whenever that is.
+
+        `call` tells the same call again from another one, for those who look through `owed.owed_to`.
+        """
+        ask = self._made(body, asker, key, deadline, preview_format, follows)
+        await owed.note(self.shelf, owed.Owed(ask=ask.id, asker=asker, call=call))
+        try:
+            standing = await self._kept(ask)
+        except BaseException:
+            await asyncio.shield(self._owe_nothing(ask))
+            raise
+        if standing.id != ask.id:  # asked before, under the same key
+            await owed.note(self.shelf, owed.Owed(ask=standing.id, asker=asker, call=call))
+            await self._owe_nothing(ask)
+        return standing
+
+    async def _owe_nothing(self, ask: Ask) -> None:
+        with suppress(AskdeskError):  # a note without an ask is left out by whoever reads it
+            await owed.delivered(self.shelf, ask.asker, ask.id)
+
+    async def collect(self, asker: Asker) -> AsyncGenerator[Entry]:
+        """What an agent left and was settled since, in the order in which it was settled.
+
+        Each is given until it was delivered, which it is once the caller comes back for the next one: who dies over
+        one gets it again.
+        """
+        settled = [entry for entry in await self._owed_entries(asker) if entry.settlement]
+        for entry in sorted(settled, key=lambda entry: entry.settlement.at if entry.settlement else entry.ask.created):
+            yield entry
+            await self.delivered(entry.ask.id, asker)
+
+    async def uncollected(self, asker: Asker) -> tuple[Ask, ...]:
+        """What an agent left and nobody has settled yet."""
+        return tuple(entry.ask for entry in await self._owed_entries(asker) if entry.settlement is None)
+
+    async def delivered(self, ask_id: str, asker: Asker) -> None:
+        """The agent has heard how an ask ended, so it need not be collected."""
+        await owed.delivered(self.shelf, asker, ask_id)
+
+    async def _owed_entries(self, asker: Asker) -> list[Entry]:
+        entries = []
+        for found in await owed.owed_to(self.shelf, asker):
+            with suppress(UnknownAsk):  # noted, and then never kept
+                entries.append(await self.get(found.ask))
+        return entries
 
     def _made(
         self,

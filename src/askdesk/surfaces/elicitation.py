@@ -1,0 +1,165 @@
+"""A host's own dialog as a surface: the form that an MCP host or an ACP editor shows. How it is sent is not known here.
+
+Only an accepted form with something in it is an answer. A dialog that ends sooner than a person could have read it was
+shown to nobody, whatever the host says came of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
+
+from askdesk.core.errors import AskdeskError, InvalidReply
+from askdesk.core.model import Allowed, Answered, Ask, Declined, Denied, Permission, Questions, Reply
+from askdesk.core.store import Shelf
+from askdesk.core.surface import Present
+from askdesk.core.text import Shown, is_blank, shown
+from askdesk.surfaces import draft
+from askdesk.surfaces.call import call_lines
+from askdesk.surfaces.form import Given
+from askdesk.surfaces.spans import text_of
+from askdesk.surfaces.texts import say
+from askdesk.wire import form as wire
+from askdesk.wire.form import Dialect, Form
+
+_TRIES = 3  # of a person whose form does not fit
+_LONGEST_CALL = 6000  # characters; a call that is longer could be allowed without all of it having been seen
+
+
+class Returned(NamedTuple):
+    """What came back from a dialog, and how long it was there."""
+
+    action: str
+    content: Mapping[str, object]
+    seconds: float
+
+
+class Left(NamedTuple):
+    """The dialog is gone and nothing was said; `seen` is whether a person can have closed it."""
+
+    seen: bool
+
+
+class Unfit(NamedTuple):
+    """What was sent does not fit the questions: tell the person, and show the form again."""
+
+    why: Shown
+
+
+class Guard(NamedTuple):
+    """Seconds before which no person can have done it: sent a filled-in form; declined or closed it."""
+
+    sent: float = 0.4
+    left: float = 1.5
+
+
+Send: TypeAlias = Callable[[Form], Awaitable[tuple[str, Mapping[str, object]]]]
+"""Shows a form and returns what came of it: accept, decline or cancel, and the content. Cancelled, it takes it back."""
+
+
+class Dialog:
+    """The dialog of one host, for one person."""
+
+    def __init__(
+        self, shelf: Shelf, by: str, surface: str, dialect: Dialect, *, notes: bool = False, guard: Guard | None = None
+    ) -> None:
+        self.by, self.surface = by, surface
+        self._shelf, self._dialect, self._notes, self._guard = shelf, dialect, notes, guard or Guard()
+        self.left = Left(seen=False)  # how it was left, where present() returned None
+
+    def form(self, ask: Ask, flaw: str = "") -> Form | None:
+        """What to show; None for a call that is too long to be read in a dialog."""
+        made = _permission_form(ask.body) if isinstance(ask.body, Permission) else self._questions_form(ask.body)
+        return Form(f"{flaw}\n\n{made.message}", made.schema) if made and flaw else made
+
+    def _questions_form(self, questions: Questions) -> Form:
+        return wire.form(questions, self._dialect, notes=self._notes, words=_words())
+
+    def said(self, ask: Ask, returned: Returned) -> Reply | Left | Unfit:
+        """What came back, as a reply where a person made it."""
+        if returned.action == "accept":
+            return self._accepted(ask, returned)
+        seen = returned.seconds >= self._guard.left
+        if returned.action == "decline" and seen:
+            return Denied() if ask.permission else Declined()
+        return Left(seen)  # closed; or an action that nobody knows, which is none
+
+    def _accepted(self, ask: Ask, returned: Returned) -> Reply | Left | Unfit:
+        try:
+            reply = _reply(ask, returned.content)
+        except InvalidReply as error:
+            return Unfit(say("dialog.unfit", why=shown(str(error), lines=True)))
+        if reply is None:
+            return Left(seen=returned.seconds >= self._guard.left)
+        return reply if returned.seconds >= self._guard.sent else Left(seen=False)
+
+    def present(self, send: Send) -> Present:
+        """The surface: shows the form, once more where it does not fit, and leaves the ask open where it was closed."""
+
+        async def presented(ask: Ask) -> Reply | None:
+            flaw = ""
+            self.left = Left(seen=False)
+            for _ in range(_TRIES):
+                if (made := self.form(ask, flaw)) is None:
+                    return None
+                started = time.monotonic()
+                action, content = await send(made)
+                returned = Returned(action, content, time.monotonic() - started)
+                match self.said(ask, returned):
+                    case Left() as left:
+                        self.left = left
+                        await self.keep(ask, content)
+                        return None
+                    case Unfit(why):
+                        flaw = why
+                    case reply:
+                        return reply
+            self.left = Left(seen=True)
+            return None
+
+        return presented
+
+    async def keep(self, ask: Ask, content: Mapping[str, object]) -> None:
+        """A form that settled nothing: what somebody typed into it is kept as a draft."""
+        if not isinstance(ask.body, Questions):
+            return
+        with suppress(AskdeskError):
+            answers = wire.read(ask.body, content)
+            given = [Given.of(q, a, Given()) if a else Given() for q, a in zip(ask.questions, answers, strict=True)]
+            await draft.keep_apart(self._shelf, ask, self.by, draft.Draft(v=1, given=tuple(given)))
+
+
+def _reply(ask: Ask, content: Mapping[str, object]) -> Reply | None:
+    """None where nothing was filled in."""
+    if isinstance(ask.body, Questions):
+        answers = wire.read(ask.body, content)
+        return Answered(answers) if any(answers) else None
+    decision, reason = content.get("decision"), content.get("reason")
+    words = reason if isinstance(reason, str) and not is_blank(reason) else ""
+    match decision:
+        case "allow":
+            return Allowed()
+        case "deny":
+            return Denied(words)
+        case None | "":
+            return None
+        case _:
+            raise InvalidReply(f"decision: {say('dialog.decide')}")
+
+
+def _permission_form(permission: Permission) -> Form | None:
+    call = "\n".join(text_of(spans) for spans in call_lines(permission))
+    if len(call) > _LONGEST_CALL:
+        return None
+    options = [{"const": "allow", "title": say("dialog.allow")}, {"const": "deny", "title": say("dialog.deny")}]
+    properties = {
+        "decision": {"type": "string", "title": say("dialog.decision"), "oneOf": options},
+        "reason": {"type": "string", "title": say("dialog.reason"), "description": say("dialog.reason_hint")},
+    }
+    return Form(f"{say('dialog.may')}\n\n{call}", {"type": "object", "properties": properties})
+
+
+def _words() -> wire.Words:
+    return wire.Words(*(say(f"dialog.{name}") for name in wire.Words._fields))
