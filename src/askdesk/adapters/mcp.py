@@ -13,11 +13,11 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from askdesk.adapters import mcp_prompt
 from askdesk.adapters.mcp_prompt import PermissionPrompt
-from askdesk.adapters.mcp_tools import Caller, DeskTools, Link, Show, Told, Wanted
+from askdesk.adapters.mcp_tools import Caller, Link, Show, Told, Wanted
 from askdesk.core.errors import MissingGuest, quoted
 from askdesk.wire import mcp as wire
 from askdesk.wire.form import Form
@@ -56,8 +56,14 @@ _LINK_VERSIONS = ("2025-11-25", *MODERN_PROTOCOL_VERSIONS)
 _AS_LONG_AS_IT_TAKES = 10 * 365 * 86_400.0  # seconds that sealed state holds: whether the ask is open is looked up
 
 
+class Tools(Protocol):
+    """Whoever does what a call asks for."""
+
+    async def call(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted: ...
+
+
 def tool_server(
-    tools_of: Callable[[Context], Awaitable[DeskTools]], tools: tuple[wire.Tool, ...], *, version: str, key: bytes
+    tools_of: Callable[[Context], Awaitable[Tools]], tools: tuple[wire.Tool, ...], *, version: str, key: bytes
 ) -> Server[Any]:
     """A server of our tools. What a host brings back from a dialog is sealed with the key: with the same one after a
     restart, it still holds."""
