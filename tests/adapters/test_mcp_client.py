@@ -6,6 +6,8 @@ import asyncio
 import json
 import logging
 import os
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,12 +25,14 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from pydantic import BaseModel, Field
 from tests.adapters.eliciting_server import call_tool, eliciting_server, saying
+from tests.cli.command import surroundings
 
 from askdesk.adapters.mcp_client import elicitation_callback
 from askdesk.core.desk import Desk
 from askdesk.core.errors import StoreGone
 from askdesk.core.model import Answered, Ask, Asker, Declined, Entry, Question, Questions, Reply, Withdrawn
 from askdesk.core.store import State
+from askdesk.open import open_desk
 from askdesk.stores.memory import MemoryStore
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.clock import FakeClock
@@ -36,6 +40,7 @@ from askdesk.testing.people import answering, at_desk, declining
 
 pytestmark = pytest.mark.anyio
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
 SERVER = Path(__file__).with_name("eliciting_server.py")
 
 FORM: dict[str, Any] = {
@@ -359,13 +364,25 @@ async def test_a_session_takes_the_same_callback(desk: Desk) -> None:
     assert json.loads(result.content[0].text) == ["accept", {"name": "Ana", "plan": "p"}]
 
 
-@ERAS
-async def test_a_server_in_another_process_is_answered_over_its_standard_streams(desk: Desk, era: str) -> None:
+async def test_a_server_in_another_process_is_answered_over_its_standard_streams(desk: Desk) -> None:
     server = StdioServerParameters(command=sys.executable, args=[str(SERVER)])
     async with at_desk(desk, answering({NAME: "Ana", PLAN: "Pro"})):
         callback = elicitation_callback(desk, server="crm")
-        async with mcp.Client(server, mode=era, elicitation_callback=callback) as client:
+        async with mcp.Client(server, mode="legacy", elicitation_callback=callback) as client:
             assert await told(client, message="Who are you?", schema=FORM) == ["accept", {"name": "Ana", "plan": "p"}]
+
+
+async def test_the_code_of_the_page_on_mcp_runs(tmp_path: Path) -> None:
+    """The other era over standard streams: the client finds out that the server has it."""
+    client, server = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[:2]
+    (tmp_path / "booking.py").write_text(server, "utf-8")
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", client), stdout=subprocess.PIPE, cwd=tmp_path, env=surroundings()
+    )
+    guests = "A table on 2026-11-20: for how many, and where?\n\nGuests\n(a whole number)"
+    async with open_desk() as desk, at_desk(desk, answering({guests: "4", "Place\n(optional)": "garden"})):
+        out, _ = await asyncio.wait_for(running.communicate(), 60)
+    assert (running.returncode, out) == (0, b"Booked for 4, garden.\n")
 
 
 async def opened(desk: Desk) -> Ask:

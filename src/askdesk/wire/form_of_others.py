@@ -23,7 +23,7 @@ from askdesk.core.errors import InvalidAsk, InvalidReply, Problem, named, quoted
 from askdesk.core.limits import HEADER, OPEN
 from askdesk.core.model import Answer, Answered, Question, Questions
 from askdesk.core.text import is_blank, shown, width
-from askdesk.wire.field import Choice, Field, Number, Text, Value
+from askdesk.wire.field import Choice, Field, Number, Text, Value, told
 from askdesk.wire.field_of_others import field, refuse_forbidding
 from askdesk.wire.form import Words
 
@@ -289,7 +289,7 @@ def _beside(item: Item, own: str, note: str) -> dict[str, Value]:
     """Own words and a note, in the fields that there are for them."""
     noted = item.note or item.custom  # where there is none for notes, own words beside a choice are one
     if own and not item.custom:
-        raise InvalidReply(f"This takes one of its options, not own words: {quoted(own)}.")
+        raise InvalidReply(f"This takes one of its options, not own words: {told(own)}.")
     if note and not noted:
         raise InvalidReply("There is no place for a note here, and nobody would read it.")
     if own and note and noted == item.custom:
