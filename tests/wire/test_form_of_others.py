@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +11,7 @@ import jsonschema
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.peers import node, node_modules
 
 from askdesk.core.errors import InvalidAsk
 from askdesk.core.limits import OPEN
@@ -627,3 +630,55 @@ def test_a_form_that_asks_for_a_secret_is_refused_and_the_field_is_named(name: s
     with pytest.raises(InvalidAsk) as refused:
         read(MESSAGE, {"properties": {"fine": {"type": "string"}, name: field}})
     assert str(refused.value) == f"properties.{name}: asks for a secret, which is never asked for in a form"
+
+
+CLAUDE_ACP = """
+import { askUserQuestionsToCreateRequest as form, applyAskElicitationResponse as apply } from %s;
+let given = "";
+for await (const part of process.stdin) given += part;
+const { questions, content } = JSON.parse(given);
+const said = content && apply({ action: "accept", content }, { questions }, questions).updatedInput;
+console.log(JSON.stringify(said ?? form(questions, "session", "call")));
+"""
+
+
+def claude_acp(**given: object) -> dict[str, Any]:
+    """What claude-agent-acp itself makes of questions, or of a form that was sent."""
+    module = node_modules() / "@agentclientprotocol" / "claude-agent-acp" / "dist" / "elicitation.js"
+    code = CLAUDE_ACP % json.dumps(module.as_uri())
+    ran = subprocess.run(
+        [node(), "--input-type=module", "-e", code], input=json.dumps(given), capture_output=True, text=True, check=True
+    )
+    made: dict[str, Any] = json.loads(ran.stdout)
+    return made
+
+
+def test_the_form_of_claude_agent_acp_asks_claudes_questions_and_takes_every_answer() -> None:
+    previews = {"label": "A", "description": "the first", "preview": "# A"}
+    asked = [
+        {"question": "Which one?", "header": "One", "options": [previews, {"label": "B"}], "multiSelect": False},
+        {
+            "question": "Which ones?",
+            "header": "Ones",
+            "options": [{"label": "C, c"}, {"label": "D"}],
+            "multiSelect": True,
+        },
+        {"question": "Else?", "header": "", "options": [{"label": "E"}, {"label": "F"}], "multiSelect": False},
+        {"question": "Last?", "header": "", "options": [{"label": "G"}, {"label": "H"}], "multiSelect": False},
+    ]
+    sent = claude_acp(questions=asked)
+    made = read(sent["message"], sent["requestedSchema"])
+    assert made.questions == Questions(
+        [
+            Question("Which one?", [Option("A", "the first", "# A"), Option("B")], header="One"),
+            Question("Which ones?", ["C, c", "D"], header="Ones", multi_select=True),
+            Question("Else?", ["E", "F"]),
+            Question("Last?", ["G", "H"]),
+        ]
+    )
+    answers = (Answer(["A"], note="it is first"), Answer(["C, c", "D"], "more"), Answer(other="neither"), None)
+    answered = Answered(made.questions.fit(answers))
+    assert flaws(made, answered) == []
+    returned = claude_acp(questions=asked, content=content(made, answered))
+    assert returned["answers"] == {"Which one?": "A", "Which ones?": '"C, c", D, more', "Else?": "neither"}
+    assert returned["annotations"]["Which one?"]["notes"] == "it is first"
