@@ -133,7 +133,8 @@ def test_people_see_titles_and_the_server_gets_values(field: dict[str, Any]) -> 
     made = lone(field)
     assert made.questions.items[0].options == (Option("Europe"), Option("America (Recommended)"))
     assert content(made, said(made, "Europe")) == {"it": "eu-1"}
-    assert content(made, said(made, "us-1")) == {"it": "us-1"}  # typed, and exactly the value
+    assert content(made, said(made, "America")) == {"it": "us-1"}  # typed
+    assert flaws(made, said(made, "us-1")) == [Flaw(0, 'This takes one of its options, not own words: "us-1".')]
 
 
 def test_a_default_is_not_marked_where_another_option_would_read_the_same() -> None:
@@ -350,6 +351,22 @@ def test_own_words_go_to_codex_as_none_of_the_above_with_a_note(answer: Answer, 
     assert content(codex_form(), answered) == filled | {"why": "so"}
 
 
+def test_a_question_of_codex_that_is_called_like_a_note_is_a_question() -> None:
+    marks = {"_meta": {"codex": {"isOther": True, "isSecret": False}}}
+    note = {"_meta": {"codex": {"questionId": "db", "role": "user_note"}}}
+    made = form(
+        {
+            "db": SINGLE | marks,
+            "db_note1": {"type": "string"} | note,
+            "db_note": {"type": "string", "title": "Which note?"} | marks,
+        }
+    )
+    assert [[item.field.name, item.note and item.note.name] for item in made.items] == [
+        ["db", "db_note1"],
+        ["db_note", None],
+    ]
+
+
 def test_a_note_alone_is_no_answer_where_one_is_needed() -> None:
     answered = Answered([Answer(note="hm"), Answer(other="so")])
     assert flaws(codex_form(), answered) == [Flaw(0, "This needs an answer.")]
@@ -514,6 +531,7 @@ def test_whatever_fits_any_form_goes_back_as_its_schema_wants_it(
         ({"type": "object"}, "requestedSchema: must be an object with properties"),
         ({"type": "array", "properties": {}}, "requestedSchema: must be an object with properties"),
         ({"properties": {}, "required": ["a"]}, 'required: must name properties, names "a"'),
+        ({"properties": {}, "required": [["a"]]}, 'required: must name properties, names ["a"]'),
         ({"properties": {}, "required": "a"}, 'required: must be a list of names, is "a"'),
         ({"properties": {}, "allOf": []}, "allOf: is not part of what a form may have"),
         (

@@ -164,8 +164,8 @@ class Choice(Struct, frozen=True):
             typed = Question("?", [pick.label for pick in self.picks], multi_select=self.multi).read(own.strip())
             chosen, own = list(typed.chosen), typed.other
         picked = [pick for pick in self.picks if pick.label in chosen or pick.option.label in chosen]
-        if own and (named := [pick for pick in self.picks if own.strip() in (pick.label, pick.value)]):
-            picked, own = [*picked, named[0]], ""
+        if own and (named := [pick for pick in self.picks if own.strip() == pick.label]):
+            picked, own = [*picked, *named], ""  # its label, but for what marks it as suggested
         if len(self.picks) < _FEWEST and self._nothing in chosen and (picked or own):
             raise InvalidReply(f"{told(self._nothing)} goes with nothing else.")
         if len(picked) + bool(own) > 1 and not self.multi:
