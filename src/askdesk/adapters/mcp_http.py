@@ -14,7 +14,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askdesk.adapters.mcp import Context, Tools, tool_server
-from askdesk.adapters.mcp_tools import Caller, Told, Wanted
+from askdesk.adapters.mcp_dialog import Caller, Wanted
+from askdesk.adapters.mcp_tools import Told
 from askdesk.wire import mcp as wire
 
 _IDLE_SECONDS = 1800.0

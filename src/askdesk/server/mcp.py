@@ -24,8 +24,9 @@ from askdesk.server.tokens import Token
 from askdesk.surfaces.elicitation import Dialog, Guard
 
 if TYPE_CHECKING:
+    from askdesk.adapters.mcp_dialog import Caller, HostDialog, Wanted
     from askdesk.adapters.mcp_http import Rooms
-    from askdesk.adapters.mcp_tools import Caller, DeskTools, HostDialog, Told, Wanted
+    from askdesk.adapters.mcp_tools import DeskTools, Told
 
 PATH = "/mcp"
 ANSWER_TOKEN = "askdesk-answer-token"  # noqa: S105 - the name of a header
@@ -104,7 +105,8 @@ class Mcp:
         return self._tools[key]
 
     def _new_tools(self, answerer: Token | None, agent: str, project: str) -> DeskTools:
-        from askdesk.adapters.mcp_tools import DeskTools, Place
+        from askdesk.adapters.mcp_dialog import Place
+        from askdesk.adapters.mcp_tools import DeskTools
 
         service = self.service
         guard = Guard(left=service.dialog_seconds)
