@@ -18,11 +18,14 @@ from askdesk.core.text import Shown, is_blank, shown
 
 log = logging.getLogger("askdesk")
 
-Dialect: TypeAlias = Literal["mcp", "acp"]
+Dialect: TypeAlias = Literal["mcp", "acp", "narrow"]
+"""Of MCP, of ACP, or of an MCP host that shows nothing but texts and choices of one, and sends only with a choice."""
 
 PREVIEW_META = "_claude/askUserQuestionOption"  # where clients of ACP look for an option's preview
 _OWN_NAME = re.compile(r"option_\d+")
 _LONGEST_PREVIEW = 2000  # characters of one that stands among the texts of a form
+_YES, _NO = "yes", "no"
+_SEND = "send"  # the last field of a narrow form, which sorts behind all questions
 
 
 class Words(NamedTuple):
@@ -37,6 +40,10 @@ class Words(NamedTuple):
     suggested: Shown = Shown("Suggested: {value}")
     preview: Shown = Shown("Preview of {value}:")
     cut: Shown = Shown("(the rest is not shown here)")
+    yes: Shown = Shown("Yes")
+    no: Shown = Shown("No")
+    done: Shown = Shown("Done?")
+    send: Shown = Shown("Send the answers")
 
 
 class Form(NamedTuple):
@@ -79,26 +86,40 @@ class _Writer:
     def written(self) -> Form:
         properties: dict[str, Any] = {}
         for key, question in zip(_keys(len(self._items)), self._items, strict=True):
-            properties[key] = self._field(question)
+            properties |= self._fields(key, question)
             if question.kind == "choice":
                 hint = self._words.other_multi if question.multi_select else self._words.other_single
                 properties[f"{key}_custom"] = _text(self._words.other, hint)
             if self._notes:
                 properties[f"{key}_note"] = _text(self._words.note, self._words.note_hint)
+        if self._dialect == "narrow":
+            properties[_SEND] = _one_of({_SEND: self._words.send}, title=self._words.done)
         message: str = shown(self._items[0].text, lines=True) if self._is_lone else self._words.several
         return Form(message, {"type": "object", "properties": properties})
+
+    def _fields(self, key: str, question: Question) -> dict[str, Any]:
+        if not (question.multi_select and self._dialect == "narrow"):
+            return {key: self._field(question)}
+        answers = {_NO: self._words.no, _YES: self._words.yes}  # what is highlighted, and sent unread, is No
+        described = {"description": description} if (description := self._description(question)) else {}
+        return {
+            name: _one_of(answers, title=_titled(option), **described)
+            for name, option in zip(_choice_keys(key, question), question.options, strict=True)
+        }
 
     def _field(self, question: Question) -> dict[str, Any]:
         described: dict[str, str] = {}
         if not is_blank(question.header):
             described["title"] = shown(question.header)
-        if description := "\n\n".join(self._descriptions(question)):
+        if description := self._description(question):
             described["description"] = description
         match question.kind:
             case "text":
                 return {"type": "string", **described}
             case "number":
                 bounds = {"minimum": question.minimum, "maximum": question.maximum}
+                if self._dialect == "narrow":
+                    return {"type": "string", **described}
                 return {"type": "number", **described, **{name: b for name, b in bounds.items() if b is not None}}
             case "choice":
                 options = [self._option(number, option) for number, option in enumerate(question.options)]
@@ -106,13 +127,15 @@ class _Writer:
                     return {"type": "array", **described, "items": {"anyOf": options}}
                 return {"type": "string", **described, "oneOf": options}
 
-    def _descriptions(self, question: Question) -> list[str]:
+    def _description(self, question: Question) -> str:
         texts: list[str] = [] if self._is_lone else [shown(question.text, lines=True)]
         if question.default:
             texts.append(self._words.suggested.format(value=shown(question.default)))
-        if self._dialect == "mcp":
-            texts += [self._preview(option) for option in question.options if option.preview]
-        return texts
+        if self._dialect == "acp":
+            return "\n\n".join(texts)
+        line = " ".join(" ".join(texts).split())  # hosts show it on one line, with signs for what breaks it
+        previews = (self._preview(option) for option in question.options if option.preview)
+        return "\n\n".join(text for text in (line, *previews) if text)
 
     def _preview(self, option: Option) -> str:
         whole = shown(option.preview or "", lines=True)
@@ -120,12 +143,11 @@ class _Writer:
         return f"{self._words.preview.format(value=shown(option.label))}\n{whole[:_LONGEST_PREVIEW]}{rest}"
 
     def _option(self, number: int, option: Option) -> dict[str, Any]:
-        label, description = shown(option.label), shown(option.description)
         const = _const(number, option)
-        if self._dialect == "mcp":
-            return {"const": const, "title": f"{label} - {description}" if description else label}
-        written: dict[str, Any] = {"const": const, "title": label}
-        if description:
+        if self._dialect != "acp":
+            return {"const": const, "title": _titled(option)}
+        written: dict[str, Any] = {"const": const, "title": shown(option.label)}
+        if description := shown(option.description):
             written["description"] = description
         if option.preview:
             written["_meta"] = {PREVIEW_META: {"preview": option.preview}}
@@ -136,6 +158,25 @@ def _keys(count: int) -> list[str]:
     """Names that sort as the questions do."""
     digits = len(str(count - 1))
     return [f"question_{number:0{digits}}" for number in range(count)]
+
+
+def _choice_keys(key: str, question: Question) -> list[str]:
+    """Names for the options of a question that are asked for one by one; they sort before its other fields."""
+    digits = len(str(max(len(question.options) - 1, 0)))
+    return [f"{key}_choice_{number:0{digits}}" for number in range(len(question.options))]
+
+
+def _titled(option: Option) -> str:
+    label, description = shown(option.label), shown(option.description)
+    return f"{label} - {description}" if description else label
+
+
+def _one_of(answers: Mapping[str, Shown], **described: str) -> dict[str, Any]:
+    return {
+        "type": "string",
+        **described,
+        "oneOf": [{"const": const, "title": title} for const, title in answers.items()],
+    }
 
 
 def _const(number: int, option: Option) -> str:
@@ -156,12 +197,15 @@ def read(questions: Questions, content: Mapping[str, object]) -> tuple[Answer | 
     """
     answers: list[Answer | None] = []
     problems: list[Problem] = []
-    known: set[str] = set()
+    known: set[str] = {_SEND}
     for key, question in zip(_keys(len(questions.items)), questions.items, strict=True):
         names = (key, f"{key}_custom", f"{key}_note")
-        known.update(names)
+        choices = dict(zip(_choice_keys(key, question), question.options, strict=True))
+        known.update(names, choices)
+        picked = [option.label for name, option in choices.items() if content.get(name) == _YES]
+        value, custom, note = (content.get(name) for name in names)
         try:
-            answers.append(_answer(question, *(content.get(name) for name in names)))
+            answers.append(_answer(question, picked or value, custom, note))
         except InvalidReply as error:
             problems += (problem.under(key) for problem in error.problems)
     if strangers := [name for name in content if name not in known]:
@@ -207,7 +251,7 @@ def _digits(number: float) -> str:
 
 
 def filled(
-    questions: Questions, answers: tuple[Answer | None, ...], *, notes: bool = False
+    questions: Questions, answers: tuple[Answer | None, ...], *, notes: bool = False, dialect: Dialect = "mcp"
 ) -> dict[str, str | float | list[str]]:
     """A form as somebody would send it to give these answers."""
     content: dict[str, str | float | list[str]] = {}
@@ -216,7 +260,10 @@ def filled(
             continue
         consts = {option.label: _const(number, option) for number, option in enumerate(question.options)}
         chosen = [consts[label] for label in answer.chosen]
-        if chosen:
+        if chosen and question.multi_select and dialect == "narrow":
+            names = zip(_choice_keys(key, question), question.options, strict=True)
+            content |= {name: _YES for name, option in names if option.label in answer.chosen}
+        elif chosen:
             content[key] = chosen if question.multi_select else chosen[0]
         if answer.other and question.kind == "choice":
             content[f"{key}_custom"] = answer.other
