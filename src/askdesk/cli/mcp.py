@@ -149,6 +149,7 @@ async def _place(desk: Desk, given: Namespace, settings: Settings) -> Place:
     from askdesk.surfaces.attending import is_attended
     from askdesk.surfaces.elicitation import Dialog, Guard
     from askdesk.surfaces.texts import speak
+    from askdesk.wire import mcp as wire
 
     speak(settings.language)
     server = getattr(desk.store, "url", None)  # of a desk elsewhere, whose page is a place to answer by itself
@@ -156,7 +157,9 @@ async def _place(desk: Desk, given: Namespace, settings: Settings) -> Place:
     guard = Guard(left=settings.dialog_seconds)
 
     def dialog(host: str) -> HostDialog:
-        return Dialog(desk.shelf, by, f"{host or 'host'} dialog", "mcp", notes=given.notes, guard=guard)
+        known = wire.host(host)
+        surface = f"{host or 'host'} dialog"
+        return Dialog(desk.shelf, by, surface, known.dialect, notes=given.notes, guard=guard, lines=known.lines)
 
     async def page() -> str | None:
         return server or await serving.url(desk.shelf)

@@ -107,13 +107,15 @@ class Mcp:
     def _new_tools(self, answerer: Token | None, agent: str, project: str) -> DeskTools:
         from askdesk.adapters.mcp_dialog import Place
         from askdesk.adapters.mcp_tools import DeskTools
+        from askdesk.wire import mcp as wire
 
         service = self.service
         guard = Guard(left=service.dialog_seconds)
 
         def dialog(host: str) -> HostDialog:
             name = answerer.name if answerer else ""
-            return Dialog(service.desk.shelf, name, f"{host or 'host'} dialog", "mcp", guard=guard)
+            known, surface = wire.host(host), f"{host or 'host'} dialog"
+            return Dialog(service.desk.shelf, name, surface, known.dialect, guard=guard, lines=known.lines)
 
         async def page() -> str:
             return service.url

@@ -9,15 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from askdesk.core.errors import AskdeskError, InvalidReply
 from askdesk.core.model import Allowed, Answered, Ask, Declined, Denied, Permission, Questions, Reply
 from askdesk.core.store import Shelf
 from askdesk.core.surface import Present
-from askdesk.core.text import is_blank, shown
+from askdesk.core.text import Shown, is_blank, shown, shown_json, wrapped
 from askdesk.surfaces import draft
 from askdesk.surfaces.call import call_lines
+from askdesk.surfaces.exact import exact_name
 from askdesk.surfaces.form import Given
 from askdesk.surfaces.spans import text_of
 from askdesk.surfaces.texts import say
@@ -26,6 +27,7 @@ from askdesk.wire.form import Dialect, Form, Left, Returned, Unfit
 
 _TRIES = 3  # of a person whose form does not fit
 _LONGEST_CALL = 6000  # characters; a call that is longer could be allowed without all of it having been seen
+_COLUMNS = 70  # of a dialog in a terminal that is none of the wide ones
 
 
 class Guard(NamedTuple):
@@ -40,22 +42,43 @@ Send: TypeAlias = Callable[[Form], Awaitable[tuple[str, Mapping[str, object]]]]
 
 
 class Dialog:
-    """The dialog of one host, for one person."""
+    """The dialog of one host, for one person. Of a message it shows so many `lines`, where it does not show all."""
 
     def __init__(
-        self, shelf: Shelf, by: str, surface: str, dialect: Dialect, *, notes: bool = False, guard: Guard | None = None
+        self,
+        shelf: Shelf,
+        by: str,
+        surface: str,
+        dialect: Dialect,
+        *,
+        notes: bool = False,
+        guard: Guard | None = None,
+        lines: int | None = None,
     ) -> None:
         self.by, self.surface = by, surface
         self._shelf, self._dialect, self._notes, self._guard = shelf, dialect, notes, guard or Guard()
+        self._lines = lines
         self.left = Left(seen=False)  # how it was left, where present() returned None
 
     def form(self, ask: Ask, flaw: str = "") -> Form | None:
         """What to show; None for a call that is too long to be read in a dialog."""
-        made = _permission_form(ask.body) if isinstance(ask.body, Permission) else self._questions_form(ask.body)
-        return Form(f"{flaw}\n\n{made.message}", made.schema) if made and flaw else made
+        if isinstance(ask.body, Permission):
+            return self._permission_form(ask.body, flaw)
+        made = wire.form(ask.body, self._dialect, notes=self._notes, words=_words())
+        return Form(f"{flaw}\n\n{made.message}", made.schema) if flaw else made
 
-    def _questions_form(self, questions: Questions) -> Form:
-        return wire.form(questions, self._dialect, notes=self._notes, words=_words())
+    def _permission_form(self, permission: Permission, flaw: str) -> Form | None:
+        before = f"{flaw}\n\n" if flaw else ""
+        for message in (f"{before}{_whole(permission)}", _in_short(permission)):
+            if self._is_seen(message):
+                return Form(message, _decision(self._dialect))
+        return None
+
+    def _is_seen(self, message: str) -> bool:
+        """Whether all of it is: what is cut off could be allowed all the same."""
+        if self._lines is None:
+            return len(message) <= _LONGEST_CALL
+        return sum(len(wrapped(Shown(line), _COLUMNS)) for line in message.split("\n")) <= self._lines
 
     def said(self, ask: Ask, returned: Returned) -> Reply | Left | Unfit:
         """What came back, as a reply where a person made it."""
@@ -129,16 +152,28 @@ def _reply(ask: Ask, content: Mapping[str, object]) -> Reply | None:
             raise InvalidReply(f"decision: {say('dialog.decide')}")
 
 
-def _permission_form(permission: Permission) -> Form | None:
+def _whole(permission: Permission) -> str:
     call = "\n".join(text_of(spans) for spans in call_lines(permission))
-    if len(call) > _LONGEST_CALL:
-        return None
-    options = [{"const": "allow", "title": say("dialog.allow")}, {"const": "deny", "title": say("dialog.deny")}]
-    properties = {
-        "decision": {"type": "string", "title": say("dialog.decision"), "oneOf": options},
-        "reason": {"type": "string", "title": say("dialog.reason"), "description": say("dialog.reason_hint")},
-    }
-    return Form(f"{say('dialog.may')}\n\n{call}", {"type": "object", "properties": properties})
+    return f"{say('dialog.may')}\n\n{call}"
+
+
+def _in_short(permission: Permission) -> str:
+    """The call and nothing else, on as few lines as it takes."""
+    lines = (
+        say("dialog.may"),
+        f"{exact_name(permission.tool)} {shown_json(permission.input)}",
+        shown(permission.folder),
+    )
+    return "\n".join(line for line in lines if line)
+
+
+def _decision(dialect: Dialect) -> dict[str, Any]:
+    # The first is highlighted in some hosts, where Enter alone would choose it.
+    options = [{"const": "deny", "title": say("dialog.deny")}, {"const": "allow", "title": say("dialog.allow")}]
+    decision = {"type": "string", "title": say("dialog.decision"), "oneOf": options}
+    reason = {"type": "string", "title": say("dialog.reason"), "description": say("dialog.reason_hint")}
+    more = {} if dialect == "narrow" else {"reason": reason}  # it could not be left blank there
+    return {"type": "object", "properties": {"decision": decision, **more}}
 
 
 def _words() -> wire.Words:

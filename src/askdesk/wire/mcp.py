@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import PreviewFormat
 from askdesk.wire import definition
+from askdesk.wire.form import Dialect
 
 ASK, PERMIT, LEAVE, COLLECT = "ask_user_question", "ask_permission", "ask_without_waiting", "collect_answers"
 
@@ -77,18 +78,20 @@ def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
 
 
 class Host(NamedTuple):
-    """How long a host lets one call of a tool take, and whether that clock stands while its dialog is open."""
+    """How long a host lets one call of a tool take, and what its dialog is like."""
 
     seconds: float
-    pauses: bool = False
+    pauses: bool = False  # that clock stands while the dialog is open
+    dialect: Dialect = "mcp"
+    lines: int | None = None  # of a message that the dialog shows; None where it shows all
 
 
 DAY = 86_400.0
 UNKNOWN = Host(60)  # what most clients give up after
 _HOSTS = {
-    "claude-code": Host(DAY),  # a day, as long as it hears of progress
+    "claude-code": Host(DAY, lines=4),  # a day, as long as it hears of progress
     "claude-ai": Host(60),
-    "codex-mcp-client": Host(300, pauses=True),
+    "codex-mcp-client": Host(300, pauses=True, dialect="narrow"),
     "cursor": Host(60),
     "gemini-cli": Host(600),
     "goose": Host(300),
