@@ -21,4 +21,13 @@ def is_gone(host: str, process: int) -> bool:
         return True
     except OSError:  # it lives, as somebody else's
         return False
-    return False
+    return _is_left_over(process)
+
+
+def _is_left_over(process: int) -> bool:
+    """Whether only its number is left, until its parent looks; in a container there is often nobody who does."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as stat:
+            return stat.read().rpartition(b") ")[2][:1] in (b"Z", b"X")
+    except OSError:  # this machine tells no such thing, or it is gone by now
+        return False
