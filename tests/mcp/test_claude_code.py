@@ -23,7 +23,7 @@ from askdesk.core.model import Answer, Answered, Ask, Denied, Permission, Withdr
 ASK, PERMIT = "mcp__askdesk__ask_user_question", "mcp__askdesk__ask_permission"
 TOOLS = {ASK, PERMIT, "mcp__askdesk__ask_without_waiting", "mcp__askdesk__collect_answers"}
 SQLITE = 'ANSWERED: the person chose among your options.\n- "Which database?" = "SQLite"'
-LONG = {"tool_name": "Bash", "input": {"command": "\n".join(f"make part-{n}" for n in range(30))}}
+LONG: dict[str, Any] = {"tool_name": "Bash", "input": {"command": "\n".join(f"make part-{n}" for n in range(30))}}
 
 
 @pytest.fixture
@@ -122,3 +122,15 @@ def test_a_call_of_which_its_dialog_would_cut_most_off_is_judged_at_the_desk_alo
         terminal.becomes(lambda: bool(claude.model.results), "the model has read the decision")
         terminal.kill()
     assert claude.model.results["toolu_1"]["is_error"]
+
+
+@asking(Call(PERMIT, LONG, "toolu_1"))
+def test_a_call_that_the_person_breaks_off_on_its_screen_is_withdrawn(claude: Claude) -> None:
+    with at_its_screen(claude) as terminal:
+        terminal.becomes(lambda: bool(kept_asks()), "it is asked", SECONDS)
+        ask = the_ask()
+        press_until(terminal, "escape", lambda: kept(ask.id).settlement is not None)
+        terminal.kill()
+    settlement = kept(ask.id).settlement
+    assert settlement
+    assert settlement.outcome == Withdrawn("the agent stopped waiting")

@@ -19,7 +19,7 @@ from tests.cli.command import ASKDESK, SECONDS, surroundings
 from tests.peers import node, node_modules
 
 SCRIPT = Path(__file__).parent / "host.mjs"
-FORMS = {"form": {}}
+FORMS: dict[str, Any] = {"form": {}}
 A_PERSON_TAKES = 0.5  # seconds at least, to read a form and send it; what comes sooner is nobody's
 ERAS = {"2025-11-25": None, "2026-07-28": "2026-07-28"}  # what the client is told; untold, it shakes hands
 

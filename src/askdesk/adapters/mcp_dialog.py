@@ -60,6 +60,7 @@ class Caller(NamedTuple):
     done: Callable[[Link], Awaitable[None]] = _nothing  # the page that it opened is no longer needed
     state: str | None = None
     returned: tuple[str, Mapping[str, object]] | None = None
+    is_gone: Callable[[], bool] = bool  # whether it went away without a word: then nothing was taken back
 
 
 class HostDialog(Protocol):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -20,6 +21,8 @@ from askdesk.wire import mcp as wire
 
 _IDLE_SECONDS = 1800.0
 _MOST_SESSIONS = 2000
+_GONE = "askdesk.gone"  # of a request: set when it has ended, after which nothing that a call returns is heard
+_UNHEARD = Told("NOT ANSWERED: the host is gone.", is_error=True)
 
 
 class Rooms:
@@ -36,7 +39,8 @@ class Rooms:
     ) -> None:
         async def found(context: Context) -> Tools:
             assert context.request is not None  # noqa: S101 - over HTTP each call is in one
-            return self._followed(tools_of(context.request.scope))
+            scope = context.request.scope
+            return _Followed(tools_of(scope), self._calls, scope[_GONE])
 
         self._manager = StreamableHTTPSessionManager(
             tool_server(found, tools, version=version, key=key),
@@ -46,9 +50,6 @@ class Rooms:
         )
         self._app: ASGIApp = AuthContextMiddleware(self._manager.handle_request)
         self._calls: set[asyncio.Task[Any]] = set()
-
-    def _followed(self, tools: Tools) -> Tools:
-        return _Followed(tools, self._calls)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -65,22 +66,32 @@ class Rooms:
         user = AuthenticatedUser(AccessToken(token=owner, client_id=owner, scopes=[]))
 
         async def answered(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._app({**scope, "user": user}, receive, send)
+            gone = asyncio.Event()
+            try:
+                await self._app({**scope, "user": user, _GONE: gone}, receive, send)
+            finally:
+                gone.set()
 
         return answered
 
 
 class _Followed:
-    """Tools whose calls can be broken off when the server ends: some run in tasks that are nobody's."""
+    """Tools whose calls end with the request that they are in, and with the server: some run in tasks of nobody's."""
 
-    def __init__(self, tools: Tools, calls: set[asyncio.Task[Any]]) -> None:
-        self._tools, self._calls = tools, calls
+    def __init__(self, tools: Tools, calls: set[asyncio.Task[Any]], gone: asyncio.Event) -> None:
+        self._tools, self._calls, self._gone = tools, calls, gone
 
     async def call(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine that runs has one
-        self._calls.add(task)
+        followed = caller._replace(is_gone=self._gone.is_set)
+        calling = asyncio.ensure_future(self._tools.call(name, given, followed))
+        leaving = asyncio.ensure_future(self._gone.wait())
+        self._calls.add(calling)
         try:
-            return await self._tools.call(name, given, caller)
+            await asyncio.wait((calling, leaving), return_when=asyncio.FIRST_COMPLETED)
+            return calling.result() if calling.done() else _UNHEARD
         finally:
-            self._calls.discard(task)
+            leaving.cancel()
+            calling.cancel()
+            with anyio.CancelScope(shield=True):  # the dialog is taken back while its host still listens
+                await asyncio.wait((calling,))
+            self._calls.discard(calling)

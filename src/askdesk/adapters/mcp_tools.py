@@ -136,7 +136,7 @@ class DeskTools:
         try:
             settled = entry.settlement or await self._showing.settled(entry.ask, caller)
         except BaseException:  # the host takes its call back, or something broke: then it is told that nobody answered
-            if not self.is_ending:
+            if not self.is_ending and not caller.is_gone():
                 await take_back(self._desk, entry.ask.id, asker)
             raise
         if isinstance(settled, Wanted):
