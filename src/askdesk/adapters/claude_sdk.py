@@ -21,12 +21,13 @@ from typing import Any, cast
 from uuid import uuid4
 
 from askdesk.adapters.before import Before
+from askdesk.adapters.ear import listen
 from askdesk.core.desk import Desk
-from askdesk.core.errors import AskdeskError, MissingGuest
+from askdesk.core.errors import MissingGuest
 from askdesk.core.limits import OPEN
 from askdesk.core.model import Asker, PreviewFormat
 from askdesk.core.process import here
-from askdesk.core.work import Instruction, Work
+from askdesk.core.work import Instruction
 from askdesk.wire import permission, tool
 
 try:
@@ -238,7 +239,7 @@ class ClaudeDesk:
         With `stay` it goes on for ever: each thing that people tell it is a new task.
         """
         async with self._desk.at_work(self.asker) as work:
-            listening = asyncio.ensure_future(self._listen(work))
+            listening = asyncio.ensure_future(listen(work, self._deliver, "Claude"))
             try:
                 if prompt is not None:
                     await self.client.query(prompt)
@@ -277,34 +278,12 @@ class ClaudeDesk:
     async def stop(self) -> None:
         await self.client.interrupt()
 
-    async def _listen(self, work: Work) -> None:
-        async for instruction in work:
-            try:
-                await self._deliver(instruction)
-            except BaseException as error:
-                await asyncio.shield(work.put_back(instruction))
-                if not isinstance(error, Exception):
-                    raise
-                log.error("an instruction did not reach Claude: %s", type(error).__name__)  # the run goes on
-            else:
-                await _said_so(work, instruction)
-
     async def _deliver(self, instruction: Instruction) -> None:
         self._told_at = asyncio.get_running_loop().time()  # so that a run which just ends waits for it
         if instruction.stop:
             await self.stop()
         if instruction.text:
             await self.say(instruction.text)
-
-
-async def _said_so(work: Work, instruction: Instruction) -> None:
-    """That it was delivered, to those who told it; again and again while the desk is away."""
-    while True:
-        try:
-            return await work.delivered(instruction)
-        except AskdeskError as error:
-            log.warning("that Claude has an instruction could not be said: %s", error)
-            await asyncio.sleep(_PATIENCE)
 
 
 def _state(message: Message) -> str | None:
