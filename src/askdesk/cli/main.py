@@ -21,6 +21,7 @@ COMMANDS = {
     "withdraw": "take an ask back",
     "tell": "tell an agent at work something unasked, or to stop",
     "claude": "run Claude with a desk: it asks, you answer, here or anywhere",
+    "acp": "run any agent that speaks ACP with a desk",
     "serve": "run the page and the HTTP API",
     "link": "make a link that signs a browser in to the page",
     "mcp": "be the tool that an agent asks before it runs another",
