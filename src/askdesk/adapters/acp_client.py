@@ -16,6 +16,7 @@ import shlex
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import timedelta
+from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
 from askdesk.adapters.agent_process import AgentProcess, running
@@ -298,7 +299,5 @@ def _read(model: type[_Model], result: Any) -> _Model:
 
 
 def _introduction() -> dict[str, Any]:
-    from askdesk import __version__
-
-    info = {"name": "askdesk", "title": "askdesk", "version": __version__}
+    info = {"name": "askdesk", "title": "askdesk", "version": version("askdesk")}
     return {"protocolVersion": VERSION, "clientCapabilities": _ABILITIES, "clientInfo": info}

@@ -23,7 +23,6 @@ from askdesk.core.model import (
 )
 from askdesk.core.text import is_blank
 from askdesk.wire import permission
-from askdesk.wire.words import quote
 
 KINDS = ("allow_once", "allow_always", "reject_once", "reject_always")
 META = "askdesk"  # under which our own words stand in a response
@@ -136,7 +135,7 @@ class Call:
         return refusal(self._options)
 
     def _about(self, words: str) -> str:
-        return f"About the call of {self.body.tool} {quote(self.body.input[:_LONGEST_MENTION])}:\n{words}"
+        return f"About the call of {self.body.tool} {self.body.input[:_LONGEST_MENTION]}:\n{words}"
 
 
 def tool_name(call: Mapping[str, Any]) -> str:
