@@ -3,9 +3,11 @@
     ["request", method, params]   ask the client, and wait for what comes back
     ["start", method, params]     ask without waiting
     ["cancel"]                    take back what was started, and wait for what comes back
+    ["returned"]                  wait for what comes back of what was started
     ["notify", method, params]    tell the client
     ["write", text]               a line that is no message
     ["hold"]                      wait until the turn is cancelled
+    ["wait"]                      wait until the client says "go on"
     ["end", reason]               end the turn with this
     ["fail", code, message]       answer the prompt with an error
     ["die", code]                 with some words on standard error
@@ -27,7 +29,7 @@ class Agent:
         self._flags = flags
         self._number = 0
         self._returned: dict[int, Any] = {}
-        self._is_cancelled = False
+        self._is_cancelled = self._may_go_on = False
         self._prompts: list[tuple[Any, str]] = []
 
     def run(self) -> None:
@@ -51,10 +53,13 @@ class Agent:
             self._prompts.append((message["id"], message["params"]["prompt"][0]["text"]))
         elif message["method"] == "session/cancel":
             self._is_cancelled = True
+        elif message["method"] == "go on":
+            self._may_go_on = True
         elif "id" in message:
-            self._send(id=message["id"], **self._opened(message["method"], message["params"]))
+            self._send(id=message["id"], **self._opened(message))
 
-    def _opened(self, method: str, params: Any) -> dict[str, Any]:
+    def _opened(self, message: dict[str, Any]) -> dict[str, Any]:
+        method, params = message["method"], message["params"]
         if method == "initialize":
             abilities = {"loadSession": "old" not in self._flags}
             ways = [{"id": "key", "name": "API key", "description": "Set the \x1b[31mkey"}]
@@ -68,6 +73,10 @@ class Agent:
         if method == "session/load":
             self._say("said before", params["sessionId"])
             return {"result": {}}
+        if "early" in self._flags:
+            page = {"mode": "url", "message": "Sign in", "url": "https://example.org/", "elicitationId": "e1"}
+            if self._wait(self._ask("elicitation/create", {**page, "requestId": message["id"]}))["action"] != "accept":
+                sys.exit("nobody signed in")
         return {"result": {"sessionId": SESSION}}
 
     def _answered(self, text: str) -> dict[str, Any]:
@@ -88,12 +97,17 @@ class Agent:
                 case ["cancel"]:
                     self._send(method="$/cancel_request", params={"requestId": self._number})
                     returned.append(self._wait(self._number))
+                case ["returned"]:
+                    returned.append(self._wait(self._number))
                 case ["notify", method, params]:
                     self._send(method=method, params=params)
                 case ["write", line]:
                     print(line, flush=True)
                 case ["hold"]:
                     while not self._is_cancelled:
+                        self._read()
+                case ["wait"]:
+                    while not self._may_go_on:
                         self._read()
                 case ["end", reason]:
                     pass
@@ -102,6 +116,8 @@ class Agent:
                 case ["die", code]:
                     print("I \x1b[31mcannot go on", file=sys.stderr, flush=True)
                     os._exit(code)
+                case _:
+                    sys.exit(f"what is {step}?")
         if returned:
             self._say(json.dumps(returned))
         return {"result": {"stopReason": "cancelled" if self._is_cancelled else reason}}

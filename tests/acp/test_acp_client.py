@@ -73,15 +73,13 @@ def permission(**changes: Any) -> list[Any]:
     return ["request", "session/request_permission", params]
 
 
-def seed(options: Sequence[Any] = (*LABELS, OTHER), *, multi: bool = False, **changes: Any) -> list[Any]:
+def seed(
+    options: Sequence[Any] = (*LABELS, OTHER), text: str = "Which framework?", *, multi: bool = False
+) -> list[Any]:
     """The shape of a question in a permission request, as clients of ACP have known it longest."""
-    call = {
-        "toolCallId": "call-1",
-        "title": "Testing",
-        "rawInput": {"question": "Which framework?", "header": "Testing"},
-    }
+    call = {"toolCallId": "call-1", "title": "Testing", "rawInput": {"question": text, "header": "Testing"}}
     meta = {"claudeCode": {"questionType": "askUserQuestion", "multiSelect": multi}}
-    return permission(toolCall=call, options=list(options), _meta=meta, **changes)
+    return permission(toolCall=call, options=list(options), _meta=meta)
 
 
 class Person:
@@ -113,8 +111,12 @@ async def ran(desk: Desk, person: Person, *script: Any) -> list[Step]:
 async def returned(desk: Desk, person: Person, *script: Any) -> Any:
     """What came back to the agent for its one request, or for several."""
     steps = await ran(desk, person, *script)
-    values = json.loads(next(step.text for step in steps if isinstance(step, Said)))
+    values = first_said(steps)
     return values[0] if len(values) == 1 else values
+
+
+def first_said(steps: Sequence[Step]) -> Any:
+    return json.loads(next(step.text for step in steps if isinstance(step, Said)))
 
 
 def heard(steps: Sequence[Step]) -> list[str]:
@@ -154,14 +156,14 @@ async def test_a_no_is_an_option_that_says_no_and_its_words_follow_as_a_prompt(
 ) -> None:
     words = 'DENIED: the person did not allow this call; it did not run. They said: "use make clean"'
     steps = await ran(desk, Person(Denied("use make clean")), permission(options=options))
-    (response,) = json.loads(next(step.text for step in steps if isinstance(step, Said)))
+    (response,) = first_said(steps)
     assert response == {"outcome": outcome, "_meta": {"askdesk": {"message": words}}}
     assert heard(steps) == [f'About the call of Bash {{"command": "rm -r build"}}:\n{words}']
 
 
 async def test_a_yes_with_changes_is_a_no_that_tells_what_would_be_allowed(desk: Desk) -> None:
     steps = await ran(desk, Person(Allowed('{"command": "rm -ri build"}')), permission())
-    (response,) = json.loads(next(step.text for step in steps if isinstance(step, Said)))
+    (response,) = first_said(steps)
     assert response["outcome"] == {"outcome": "selected", "optionId": "no"}
     (words,) = heard(steps)
     assert words.endswith('so it was refused. The input that they would allow: {"command": "rm -ri build"}')
@@ -267,7 +269,7 @@ async def test_an_agent_that_collects_choices_gets_the_first_and_all_of_them(des
 )
 async def test_declined_questions_choose_no_answer(desk: Desk, options: list[Any], outcome: dict[str, Any]) -> None:
     steps = await ran(desk, Person(Declined("let us talk")), seed(options))
-    (response,) = json.loads(next(step.text for step in steps if isinstance(step, Said)))
+    (response,) = first_said(steps)
     assert response["outcome"] == outcome
     assert "let us talk" in heard(steps)[0]
 
@@ -289,7 +291,7 @@ async def test_questions_beside_a_permission_are_answered_together(desk: Desk) -
 async def test_questions_of_qwen_are_answered_by_number(desk: Desk) -> None:
     call = {**CALL, "_meta": {"qwenInteractionKind": "user_question", "qwenQuestions": TOOL_QUESTIONS}}
     steps = await ran(desk, Person(BOTH), permission(toolCall=call))
-    (response,) = json.loads(next(step.text for step in steps if isinstance(step, Said)))
+    (response,) = first_said(steps)
     assert response == {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "B", "1": "C, D"}}
     assert heard(steps) == ['To "Parts?" the person answered "C, D", and noted: "soon"']
 
@@ -311,7 +313,7 @@ async def test_options_that_are_numbered_are_those_of_the_question(desk: Desk) -
 
 async def test_own_words_that_no_option_can_hold_are_said_afterwards(desk: Desk) -> None:
     steps = await ran(desk, Person(Answered([Answer(other="Mongo")])), permission(options=NUMBERED))
-    (response,) = json.loads(next(step.text for step in steps if isinstance(step, Said)))
+    (response,) = first_said(steps)
     assert response["outcome"] == {"outcome": "selected", "optionId": "cancel"}
     assert '"Mongo"' in heard(steps)[0]
 
@@ -333,10 +335,8 @@ async def test_questions_that_break_a_rule_are_refused(desk: Desk) -> None:
 
 
 async def test_several_requests_of_one_call_are_asked_one_after_the_other(desk: Desk) -> None:
-    other = {"question": "Which db?", "header": "Db"}
-    second = seed(toolCall={"toolCallId": "call-1", "title": "Db", "rawInput": other})
     person = Person(Answered([Answer(["Jest"])]), Answered([Answer(["Vitest"])]))
-    answers = await returned(desk, person, seed(), second)
+    answers = await returned(desk, person, seed(), seed(text="Which db?"))
     assert [answer["outcome"]["optionId"] for answer in answers] == ["Jest", "Vitest"]
     assert [ask.questions[0].text for ask in person.asks] == ["Which framework?", "Which db?"]
 
@@ -347,20 +347,132 @@ async def test_the_same_call_again_is_another_ask(desk: Desk) -> None:
 
 
 async def test_a_request_that_the_agent_takes_back_is_withdrawn(desk: Desk) -> None:
-    start = ["start", *permission()[1:]]
     async with under_desk(desk, AGENT, folder="/") as agent:
-        running = asyncio.ensure_future(steps_of(agent, start, permission(), ["end", "end_turn"]))
+        running = asyncio.ensure_future(steps_of(agent, ["start", *permission()[1:]], ["wait"], ["cancel"]))
+        await asyncio.wait_for(_open_asks(desk, 1), 10)
+        await agent._peer.tell("go on", {})
+        steps = await asyncio.wait_for(running, 10)
+    assert first_said(steps)[0]["error"]["code"] == -32800
+    assert await outcomes(desk) == [Withdrawn("the run was interrupted")]
+
+
+async def test_a_run_that_is_interrupted_withdraws_what_it_asked_and_stops_the_agent(desk: Desk) -> None:
+    async with under_desk(desk, AGENT, folder="/") as agent:
+        running = asyncio.ensure_future(steps_of(agent, ["start", *permission()[1:]], seed()))
         await asyncio.wait_for(_open_asks(desk, 2), 10)
         running.cancel()
         await asyncio.wait((running,))
-        answer = await returned_by(agent, start, ["cancel"])
-    assert answer["error"]["code"] == -32800
-    assert await outcomes(desk) == [Withdrawn("the run was interrupted")] * 3
+        assert running.cancelled()
+        assert [step async for step in agent.run("more")][-1] == Ended("done", "heard: more", SESSION)
+    assert await outcomes(desk) == [Withdrawn("the run was interrupted")] * 2
 
 
-async def returned_by(agent: AcpAgent, *script: Any) -> Any:
-    steps = await steps_of(agent, *script)
-    return json.loads(next(step.text for step in steps if isinstance(step, Said)))[0]
+FRAMEWORK = {"type": "string", "title": "Testing", "oneOf": [
+    {"const": "Jest", "title": "Jest", "description": "Popular"},
+    {"const": "Vitest", "title": "Vitest", "_meta": {"_claude/askUserQuestionOption": {"preview": "vite.config"}}},
+]}  # fmt: skip
+OWN = {"type": "string", "title": "Other", "description": "Type your own answer (optional)."}
+
+
+def form(properties: dict[str, Any], **changes: Any) -> list[Any]:
+    schema = {"type": "object", "properties": properties, **changes}
+    params = {"sessionId": SESSION, "mode": "form", "message": "Which framework?", "requestedSchema": schema}
+    return ["request", "elicitation/create", params]
+
+
+CLAUDES = form({"question_0": FRAMEWORK, "question_0_custom": OWN})
+
+
+@pytest.mark.parametrize(
+    ("answer", "content"),
+    [
+        (Answer(["Vitest"]), {"question_0": "Vitest"}),
+        (Answer(other="Mocha"), {"question_0_custom": "Mocha"}),
+        (Answer(["Jest"], note="for now"), {"question_0": "Jest", "question_0_custom": "for now"}),
+    ],
+)
+async def test_a_form_is_asked_as_questions_and_comes_back_filled_in(
+    desk: Desk, answer: Answer, content: dict[str, Any]
+) -> None:
+    person = Person(Answered([answer]))
+    assert await returned(desk, person, CLAUDES) == {"action": "accept", "content": content}
+    options = [Option("Jest", "Popular"), Option("Vitest", preview="vite.config")]
+    assert person.bodies == [Questions([Question("Which framework?", options, header="Testing")])]
+
+
+async def test_what_does_not_fit_a_form_is_asked_again(desk: Desk) -> None:
+    number = {"type": "integer", "title": "Workers", "minimum": 1}
+    person = Person(Answered([Answer(other="2.5")]), Answered([Answer(other="3")]))
+    answer = await returned(desk, person, form({"workers": number}, required=["workers"]))
+    assert answer == {"action": "accept", "content": {"workers": 3}}
+    assert [ask.follows for ask in person.asks] == [None, person.asks[0].id]
+
+
+async def test_a_declined_form_is_declined_and_its_words_follow(desk: Desk) -> None:
+    steps = await ran(desk, Person(Declined("none of these")), CLAUDES)
+    assert first_said(steps) == [{"action": "decline"}]
+    assert "none of these" in heard(steps)[0]
+
+
+async def test_who_stops_at_a_form_cancels_it_and_the_turn(desk: Desk) -> None:
+    steps = await ran(desk, Person(Declined(stop=True)), CLAUDES, ["hold"])
+    assert (first_said(steps), steps[-1]) == (
+        [{"action": "cancel"}],
+        Ended("stopped", '[{"action": "cancel"}]', SESSION),
+    )
+
+
+async def test_a_form_that_wants_a_secret_is_declined_and_nobody_is_asked(desk: Desk) -> None:
+    person = Person(Answered([Answer(other="hunter2")]))
+    assert await returned(desk, person, form({"password": {"type": "string"}})) == {"action": "decline"}
+    assert person.asks == []
+
+
+def page(url: str = "https://example.org/sign-in", **changes: Any) -> list[Any]:
+    params = {"sessionId": SESSION, "mode": "url", "message": "Sign in", "url": url, "elicitationId": "e1", **changes}
+    return ["request", "elicitation/create", params]
+
+
+@pytest.mark.parametrize(("label", "action"), [("Open it", "accept"), ("Do not open it", "decline")])
+async def test_a_page_is_opened_by_a_person_who_saw_where_it_leads(desk: Desk, label: str, action: str) -> None:
+    person = Person(Answered([Answer([label])]))
+    done = ["notify", "elicitation/complete", {"elicitationId": "e1"}]
+    assert await returned(desk, person, page(), done) == {"action": action}
+    assert "Host: example.org" in person.asks[0].questions[0].text
+
+
+async def test_an_unsafe_page_is_declined_and_nobody_is_asked(desk: Desk) -> None:
+    person = Person(Answered([Answer(["Open it"])]))
+    assert await returned(desk, person, page("javascript:alert(1)")) == {"action": "decline"}
+    assert person.asks == []
+
+
+async def test_a_page_that_has_done_its_work_need_not_be_opened_any_more(desk: Desk) -> None:
+    done = ["notify", "elicitation/complete", {"elicitationId": "e1"}]
+    async with under_desk(desk, AGENT, folder="/") as agent:
+        running = asyncio.ensure_future(steps_of(agent, ["start", *page()[1:]], ["wait"], done, ["returned"]))
+        await asyncio.wait_for(_open_asks(desk, 1), 10)
+        await agent._peer.tell("go on", {})
+        steps = await asyncio.wait_for(running, 10)
+    assert first_said(steps) == [{"action": "cancel"}]
+    assert [type(outcome) for outcome in await outcomes(desk)] == [Withdrawn]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sessionId": "another"}, {"sessionId": None, "requestId": 99}, {"mode": "_later"}, {"elicitationId": None}],
+)
+async def test_an_elicitation_that_is_none_of_ours_is_refused(desk: Desk, changes: dict[str, Any]) -> None:
+    person = Person(Answered([Answer(["Open it"])]))
+    assert (await returned(desk, person, page(**changes)))["error"]["code"] == -32602
+    assert person.asks == []
+
+
+async def test_what_an_agent_asks_before_there_is_a_session_is_asked_too(desk: Desk) -> None:
+    person = Person(Answered([Answer(["Open it"])]))
+    async with at_desk(desk, person.present), under_desk(desk, (*AGENT, "early"), folder="/") as agent:
+        assert agent.session == SESSION
+    assert "Host: example.org" in person.asks[0].questions[0].text
 
 
 async def _open_asks(desk: Desk, count: int) -> list[Ask]:
@@ -380,7 +492,7 @@ async def test_an_agent_that_dies_while_it_asks_withdraws_and_says_how_it_ended(
 @pytest.mark.parametrize("reply", [Denied(stop=True), Denied("enough", stop=True)])
 async def test_a_person_who_stops_it_ends_its_turn(desk: Desk, reply: Denied) -> None:
     steps = await ran(desk, Person(reply), permission(), ["hold"])
-    (response,) = json.loads(next(step.text for step in steps if isinstance(step, Said)))
+    (response,) = first_said(steps)
     assert response["outcome"] == {"outcome": "cancelled"}
     assert (steps[-1], heard(steps)) == (Ended("stopped", json.dumps([response]), SESSION), [])
 
@@ -401,7 +513,7 @@ async def test_what_is_stopped_takes_back_all_that_it_asks(desk: Desk) -> None:
         assert first.permission
         await desk.settle(first.id, Denied(stop=True), by="ana", surface="x", digest=first.permission.digest)
         steps = await asyncio.wait_for(running, 10)
-    assert json.loads(next(step.text for step in steps if isinstance(step, Said))) == [CANCELLED]
+    assert first_said(steps) == [CANCELLED]
     assert set(await outcomes(desk)) == {Denied(stop=True), Withdrawn("the run was interrupted")}
 
 
@@ -424,15 +536,16 @@ async def _taken(agent: AcpAgent) -> None:
 
 async def test_who_tells_it_to_stop_ends_its_turn(desk: Desk) -> None:
     async with under_desk(desk, AGENT, folder="/") as agent:
-        running = asyncio.ensure_future(steps_of(agent, ["hold"]))
+        running = asyncio.ensure_future(steps_of(agent, seed()))
+        await asyncio.wait_for(_open_asks(desk, 1), 10)
         await desk.tell(agent.asker, stop=True, by="ana")
         steps = await asyncio.wait_for(running, 10)
-    assert steps == [Ended("stopped", "", SESSION)]
+    assert steps[-1] == Ended("stopped", json.dumps([CANCELLED]), SESSION)
 
 
 async def test_what_it_says_and_does_is_told_step_by_step(desk: Desk) -> None:
-    def update(kind: str, **fields: Any) -> list[Any]:
-        return ["notify", "session/update", {"sessionId": SESSION, "update": {"sessionUpdate": kind, **fields}}]
+    def update(what: str, **fields: Any) -> list[Any]:
+        return ["notify", "session/update", {"sessionId": SESSION, "update": {"sessionUpdate": what, **fields}}]
 
     def chunk(text: str, kind: str = "agent_message_chunk") -> list[Any]:
         return update(kind, content={"type": "text", "text": text})

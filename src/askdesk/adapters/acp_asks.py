@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Protocol
 
 from acp.schema import RequestPermissionRequest
 
+from askdesk.adapters import acp_elicitation
 from askdesk.adapters.acp_connection import Method, RequestError, read
 from askdesk.adapters.acp_steps import Told
-from askdesk.adapters.asking import Asking
+from askdesk.adapters.asking import Asking, Show
+from askdesk.adapters.form_rounds import FormDesk
 from askdesk.adapters.threads import is_cancelled
+from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk
-from askdesk.core.model import Outcome, Permission, Questions
+from askdesk.core.model import Asker
 from askdesk.wire import acp_question
 from askdesk.wire.acp_permission import KINDS, Asked, Replied, cancelled, offered, refusal
 
@@ -29,6 +33,10 @@ class Steered(Protocol):
     """The agent whose requests these are: it can be stopped, and told something."""
 
     session: str
+
+    def awaits(self, number: object) -> bool:
+        """Whether it has not answered this request yet."""
+        ...
 
     def say(self, words: str) -> None: ...
 
@@ -42,57 +50,87 @@ class Steered(Protocol):
 class Asks:
     """Any number of requests may wait at once."""
 
-    def __init__(self, asking: Asking, told: Told, agent: Steered) -> None:
-        self._asking, self._told, self._agent = asking, told, agent
-        self._open: set[asyncio.Future[Any]] = set()
+    def __init__(
+        self, desk: Desk, asker: Asker, told: Told, agent: Steered, *, deadline: timedelta | None, show: Show | None
+    ) -> None:
+        self._desk, self.asker, self._told, self._agent = desk, asker, told, agent
+        self._deadline, self._show = deadline, show
+        self._open: dict[asyncio.Future[Any], str] = {}  # with the id of the elicitation, where it has one
 
     @property
     def methods(self) -> dict[str, Method]:
-        return {"session/request_permission": self._permission}
+        return {
+            "session/request_permission": self._permission,
+            "elicitation/create": self._elicitation,
+            "elicitation/complete": self._completed,
+        }
 
     def end(self) -> None:
         """Take back all that is open: its turn was stopped, so nothing that it waits for counts any more."""
-        for settling in list(self._open):
-            settling.cancel()
+        for waiting in list(self._open):
+            waiting.cancel()
 
     async def _permission(self, params: dict[str, Any]) -> dict[str, Any]:
         given = _known(params)
         self._check_session(read(RequestPermissionRequest, given).session_id)
         options = offered(given["options"])
         try:
-            asked = acp_question.asked(given, self._told.known(given["toolCall"]), self._asking.asker.project)
+            asked = acp_question.asked(given, self._told.known(given["toolCall"]), self.asker.project)
+            return await self._response(self._replied(asked), cancelled(), refusal(options).response)
         except InvalidAsk as error:
             log.warning("a request of the agent cannot be asked, and is refused: %s", error)
             return refusal(options, str(error)).response
-        replied = await self._replied(asked)
-        await self._follow(replied)
-        return replied.response
-
-    def _check_session(self, session: str) -> None:
-        if session != self._agent.session:
-            raise RequestError.invalid_params({"problems": [{"path": "sessionId", "rule": "is no session of ours"}]})
 
     async def _replied(self, asked: Asked) -> Replied:
+        """Without a key: what was once said to a call is never said to another of the same name."""
+        asking = Asking(self._desk, self.asker, deadline=self._deadline, show=self._show)
+        settlement = await asking.settlement(asked.body)
+        assert settlement is not None  # noqa: S101 - without an end to its patience there is one
+        return asked.reply(settlement.outcome)
+
+    async def _elicitation(self, params: dict[str, Any]) -> dict[str, Any]:
+        if "sessionId" in params or not self._agent.awaits(params.get("requestId")):
+            self._check_session(params.get("sessionId"))
+        forms = FormDesk(self._desk, self.asker, deadline=self._deadline, show=self._show)
+        replied = acp_elicitation.replied(forms, params)
+        number = f"{params.get('elicitationId') or ''}"
         try:
-            return asked.reply(await self.outcome(asked.body))
+            return await self._response(replied, acp_elicitation.CANCELLED, acp_elicitation.CANCELLED, number)
+        except InvalidAsk as error:
+            log.warning("what the agent wants to ask people is declined: %s", error)
+            return acp_elicitation.DECLINED
+
+    async def _completed(self, params: dict[str, Any]) -> None:
+        """A page that somebody was asked to open has done its work: nobody need open it any more."""
+        for waiting, number in list(self._open.items()):
+            if number and number == params.get("elicitationId"):
+                waiting.cancel()
+
+    def _check_session(self, session: object) -> None:
+        if not session or session != self._agent.session:
+            raise RequestError.invalid_params({"problems": [{"path": "sessionId", "rule": "is no session of ours"}]})
+
+    async def _response(
+        self, replied: Coroutine[Any, Any, Replied], stopped: dict[str, Any], broken: dict[str, Any], number: str = ""
+    ) -> dict[str, Any]:
+        """What goes back: what came of it, or what says that its turn was stopped, or that nobody could be asked."""
+        waiting = asyncio.ensure_future(replied)
+        self._open[waiting] = number
+        try:
+            made = await waiting
+            await self._follow(made)
         except asyncio.CancelledError:
             if is_cancelled():  # the agent took it back, or is gone
                 raise
-            return Replied(cancelled())  # its turn was stopped
+            return stopped
+        except (RequestError, InvalidAsk):
+            raise
         except Exception as error:
             log.error("nobody could be asked: %s", type(error).__name__, exc_info=error)
-            return asked.refused()
-
-    async def outcome(self, body: Questions | Permission) -> Outcome:
-        """How an ask ended. Without a key: what was once said to a call is never said to another of the same name."""
-        settling = asyncio.ensure_future(self._asking.settlement(body))
-        self._open.add(settling)
-        try:
-            settlement = await settling
+            return broken
         finally:
-            self._open.discard(settling)
-        assert settlement is not None  # noqa: S101 - without an end to its patience there is one
-        return settlement.outcome
+            del self._open[waiting]
+        return made.response
 
     async def _follow(self, replied: Replied) -> None:
         """What is left to do beside the response."""

@@ -20,7 +20,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
 from askdesk.adapters.agent_process import AgentProcess, running
-from askdesk.adapters.asking import Asking, Show
+from askdesk.adapters.asking import Show
 from askdesk.adapters.ear import listen
 from askdesk.adapters.steps import Ended, Step
 from askdesk.core.desk import Desk
@@ -124,9 +124,8 @@ class AcpAgent:
         self._desk, self._process, self._name, self._folder = desk, process, name, project
         host, number = here()
         asker = Asker(project=os.fsencode(project).decode("utf-8", "backslashreplace"), host=host, process=number)
-        self._asking = Asking(desk, asker, deadline=deadline, show=show)
         self._told = Told()
-        self._asks = Asks(self._asking, self._told, self)
+        self._asks = Asks(desk, asker, self._told, self, deadline=deadline, show=show)
         self._peer = Peer({**self._asks.methods, "session/update": self._updated}, process.writer, process.reader)
         self.session = ""
         self._agreed: InitializeResponse | None = None
@@ -137,7 +136,10 @@ class AcpAgent:
 
     @property
     def asker(self) -> Asker:
-        return self._asking.asker
+        return self._asks.asker
+
+    def awaits(self, number: object) -> bool:
+        return self._peer.awaits(number)
 
     async def hear(self) -> None:
         """Until it is gone."""
@@ -160,7 +162,7 @@ class AcpAgent:
             raise AgentFailed(await self._process.ended()) from None
         except TimeoutError:
             raise AgentFailed("it does not answer; does it speak ACP on its standard streams?") from None
-        self._asking.asker = self._named(self._agreed)
+        self._asks.asker = self._named(self._agreed)
 
     async def _opened(self, agreed: InitializeResponse, resume: str | None) -> str:
         where = {"cwd": self._folder, "mcpServers": []}
@@ -174,7 +176,7 @@ class AcpAgent:
 
     def _named(self, agreed: InitializeResponse) -> Asker:
         names = (self._name, agreed.agent_info.name if agreed.agent_info else "", self._process.name)
-        before = self._asking.asker
+        before = self._asks.asker
         name = next(name for name in names if not is_blank(name))
         return Asker(name, self.session, before.project, host=before.host, process=before.process)
 

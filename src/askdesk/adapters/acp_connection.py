@@ -60,6 +60,10 @@ class Peer(Connection):
                 await asyncio.shield(self.tell(CANCEL, {"requestId": number}))
             raise
 
+    def awaits(self, number: object) -> bool:
+        """Whether a request of ours with this id has not been answered yet."""
+        return isinstance(number, int) and number in self._pending
+
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         await self.send_notification(method, dict(params))
 

@@ -49,8 +49,8 @@ class AgentProcess:
 
     async def ended(self) -> str:
         """How it ended, and its last words: for whoever wonders why it is gone."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._reading), _LEAVING)
+        ends = [self._reading, asyncio.ensure_future(self._process.wait())]
+        await asyncio.wait(ends, timeout=_LEAVING)
         code = self._process.returncode
         how = "is gone" if code is None else f"ended with {code}" if code >= 0 else f"was killed by signal {-code}"
         return "\n".join([f"{self.name} {how}", *self._lines])

@@ -43,7 +43,6 @@ class Asking:
         key: str | None = None,
         parent: str = "",
         patience: timedelta | None = None,
-        previews: PreviewFormat | None = None,
     ) -> Settlement | None:
         """How an ask ends; None where the patience ended first, and then it stays open.
 
@@ -51,29 +50,27 @@ class Asking:
         """
         ask_id = new_id()  # known before it is kept, so that it can be taken back at any moment
         try:
-            ask = await self._posted(body, key, parent, ask_id, previews or self._previews)
+            ask = await self._posted(body, key, parent, ask_id)
             ask_id = ask.id
-            return (await self._desk.get(ask_id)).settlement or await self._shown(ask, patience)
+            return (await self._desk.get(ask_id)).settlement or await self.shown(ask, patience)
         except BaseException:  # nobody will hear of an answer any more
             await asyncio.shield(self._withdraw(ask_id))
             raise
 
-    async def _posted(
-        self, body: Questions | Permission, key: str | None, parent: str, ask_id: str, previews: PreviewFormat
-    ) -> Ask:
+    async def _posted(self, body: Questions | Permission, key: str | None, parent: str, ask_id: str) -> Ask:
         """The ask; a new one where the one under this key was withdrawn, as by a run that was stopped and resumed."""
         asker = replace(self.asker, parent=parent) if parent else self.asker
 
         async def post(key: str | None) -> Ask:
             return await self._desk.post(
-                body, asker=asker, key=key, deadline=self._deadline, preview_format=previews, id=ask_id
+                body, asker=asker, key=key, deadline=self._deadline, preview_format=self._previews, id=ask_id
             )
 
         ask = await post(key)
         settled = (await self._desk.get(ask.id)).settlement if ask.id != ask_id else None
         return await post(f"{key}/{ask_id}") if settled and isinstance(settled.outcome, Withdrawn) else ask
 
-    async def _shown(self, ask: Ask, patience: timedelta | None) -> Settlement | None:
+    async def shown(self, ask: Ask, patience: timedelta | None = None) -> Settlement | None:
         """Wait, with the ask on the screen here if there is one; who leaves that leaves it to people elsewhere."""
         waiting = asyncio.ensure_future(
             self._desk.wait(ask.id, timeout=patience.total_seconds() if patience is not None else None)

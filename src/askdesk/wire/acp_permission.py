@@ -64,10 +64,6 @@ class Asked(Protocol):
 
     def reply(self, outcome: Outcome) -> Replied: ...
 
-    def refused(self) -> Replied:
-        """Where nobody could be asked."""
-        ...
-
 
 def selected(option_id: str, meta: Mapping[str, Any] | None = None) -> dict[str, Any]:
     outcome: dict[str, Any] = {"outcome": "selected", "optionId": option_id}
@@ -130,9 +126,6 @@ class Call:
         if once := next((option for option in self._options if option.kind == "allow_once"), None):
             return Replied(selected(once.id))
         return refusal(self._options, _NO_YES)._replace(unsaid=self._about(_NO_YES))
-
-    def refused(self) -> Replied:
-        return refusal(self._options)
 
     def _about(self, words: str) -> str:
         return f"About the call of {self.body.tool} {self.body.input[:_LONGEST_MENTION]}:\n{words}"

@@ -82,9 +82,6 @@ class _Several:
         given: dict[str, Any] = {name: value for name, value in result.items() if name != "questions"}
         return Replied({**selected(sent.id, given), "_meta": given})
 
-    def refused(self) -> Replied:
-        return refusal(self._options)
-
 
 class _Single:
     """One question, whose options are those of the request: `labels` has each with its label and description."""
@@ -132,9 +129,6 @@ class _Single:
 
     def _chosen(self, ids: list[str], has_other: bool) -> str:
         return OTHER if len(ids) > 1 and has_other and not self._is_collected else ids[0]
-
-    def refused(self) -> Replied:
-        return refusal(self._options)
 
 
 def _is_marked(params: Mapping[str, Any]) -> bool:
