@@ -175,7 +175,8 @@ class AcpAgent:
         return resume
 
     def _named(self, agreed: InitializeResponse) -> Asker:
-        names = (self._name, agreed.agent_info.name if agreed.agent_info else "", self._process.name)
+        info = agreed.agent_info
+        names = (self._name, (info.title if info else "") or "", info.name if info else "", self._process.name)
         before = self._asks.asker
         name = next(name for name in names if not is_blank(name))
         return Asker(name, self.session, before.project, host=before.host, process=before.process)

@@ -72,6 +72,8 @@ class Peer(Connection):
             self._cancel(params)
             return None
         handler = self._methods.get(method)
+        if handler is None and is_notification:
+            return None  # news that nobody here has a use for
         if handler is None:
             raise RequestError.method_not_found(method)
         if not isinstance(params, dict) and params is not None:

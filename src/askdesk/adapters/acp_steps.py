@@ -8,6 +8,7 @@ from typing import Any
 from askdesk.adapters.steps import Called, Piece, Said, Step
 from askdesk.wire.acp_permission import tool_name
 
+_RUNS = ("in_progress", "completed", "failed")
 _MOST_CALLS = 1000  # that are remembered: a permission may be asked for one that was told of before
 
 
@@ -16,6 +17,7 @@ class Told:
 
     def __init__(self) -> None:
         self._calls: dict[str, dict[str, Any]] = {}
+        self._called: dict[str, None] = {}  # those that were shown: once it is known with what they are called
         self._message: str | None = None
         self._words: list[str] = []
         self.last = ""  # the last whole text
@@ -34,11 +36,12 @@ class Told:
                     self._message = update.get("messageId")
                 self._words.append(text)
                 yield Piece(text)
-            case {"sessionUpdate": "tool_call", "toolCallId": str()}:
+            case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(number)}:
                 yield from self.said()
-                yield _called(self.known(update))
-            case {"sessionUpdate": "tool_call_update", "toolCallId": str()}:
-                self.known(update)
+                call = self.known(update)
+                if number not in self._called and (call.get("rawInput") or call.get("status") in _RUNS):
+                    self._called[number] = None
+                    yield _called(call)
             case {"sessionUpdate": "plan", "entries": [*entries]}:
                 yield from self.said()
                 yield Called("plan", {"entries": _plan(entries)})
@@ -60,7 +63,9 @@ class Told:
         meta = {**_object(before.get("_meta")), **_object(fields.get("_meta"))}
         self._calls[number] = {**before, **fields, **({"_meta": meta} if meta else {})}
         while len(self._calls) > _MOST_CALLS:
-            del self._calls[next(iter(self._calls))]
+            forgotten = next(iter(self._calls))
+            del self._calls[forgotten]
+            self._called.pop(forgotten, None)
         return self._calls[number]
 
 
@@ -69,7 +74,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _called(call: Mapping[str, Any]) -> Called:
-    """With the input of the tool; the title stands for one that is not known yet."""
+    """With the input of the tool; the title stands for one that is not known."""
     raw = call.get("rawInput")
     given = raw if isinstance(raw, dict) and raw else {"title": call.get("title")}
     return Called(tool_name(call), given)
