@@ -105,30 +105,27 @@ class _Single:
             return _unanswered(self.body, outcome, self._options)
         (answer,) = outcome.answers
         assert answer is not None  # noqa: S101 - blank everywhere is not an answer
-        has_other = any(option.id == OTHER for option in self._options)
-        own = _words(answer) if not answer.chosen else answer.other
-        ids = [*(self._ids[label] for label in answer.chosen), *([OTHER] if own else [])]
-        if own and not has_other:
+        own = answer.other if answer.chosen else _words(answer)
+        if own and OTHER not in {option.id for option in self._options}:
             return _nowhere(self.body, outcome, self._options)
-        meta = self._meta(answer, own, ids)
-        note = _notes(self.body, outcome) if answer.chosen else ""
-        return Replied(selected(self._chosen(ids, has_other), meta), unsaid=note)
+        ids = [self._ids[label] for label in answer.chosen]
+        return Replied(self._response(answer, ids, own), unsaid=_notes(self.body, outcome))
 
-    def _meta(self, answer: Answer, own: str, ids: list[str]) -> dict[str, Any]:
-        meta: dict[str, Any] = {"selected": ids} if self.body.items[0].multi_select else {}
-        if own and not answer.chosen:
-            return {**meta, "customText": own}
-        if len(ids) > 1:  # an agent that takes one choice alone has all of them in its text
-            meta["customText"] = answer.text if not self._is_collected else own
-        return {**meta, "note": answer.note} if answer.note else meta
+    def _response(self, answer: Answer, ids: list[str], own: str) -> dict[str, Any]:
+        many = [*ids, *filter(None, [own])]
+        if not self.body.items[0].multi_select:
+            return selected(ids[0]) if ids else selected(OTHER, {"customText": own})
+        if self._is_collected:
+            return selected(ids[0] if ids else OTHER, {"selected": many})
+        if len(ids) == 1 and not own:
+            return selected(ids[0], {"selected": ids})
+        return selected(OTHER, {"customText": _words(answer)})  # who takes one choice alone has all of them in its text
 
     @property
     def _is_collected(self) -> bool:
-        """Whether the agent is one that reads what was selected."""
-        return any(option.id in (SKIP, DONE) for option in self._options)
-
-    def _chosen(self, ids: list[str], has_other: bool) -> str:
-        return OTHER if len(ids) > 1 and has_other and not self._is_collected else ids[0]
+        """Whether the agent reads what was selected: it is one that collects choices, or has no place for a text."""
+        known = {option.id for option in self._options}
+        return bool(known & {SKIP, DONE}) or OTHER not in known
 
 
 def _is_marked(params: Mapping[str, Any]) -> bool:
