@@ -151,6 +151,10 @@ def _children_of(number: int) -> list[Path]:
     ("arguments", "error"),
     [
         (("--run", "x", ""), "askdesk: PROMPT: must not be blank: what should the agent do?\n"),
+        (
+            ("--run", "x", "--resume", "y"),
+            "askdesk: PROMPT: must not be left out without --stay: what should the agent do?\n",
+        ),
         (("--run", "x", "--folder", "/nowhere", "y"), "askdesk: --folder: there is no folder /nowhere\n"),
         (("--run", "x 'y", "z"), "askdesk: command: no closing quotation: x 'y\n"),
     ],

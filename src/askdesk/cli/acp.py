@@ -4,7 +4,7 @@ PROMPT is what to do; "-" or nothing reads it from standard input. On a terminal
 in a pipe the result alone.
 
   askdesk acp --run claude-agent-acp "Add a health check to the service"
-  askdesk acp --run "gemini --experimental-acp" --stay "Keep the changelog up to date"
+  askdesk acp --run "opencode acp" --stay "Keep the changelog up to date"
                                    goes on with whatever people tell it: askdesk tell, the inbox, the page
   askdesk acp --run claude-agent-acp --resume SESSION "Go on"
 

@@ -25,6 +25,8 @@ def run(given: Namespace) -> int:
     if not given.run:
         return say("--run: needs the command of an agent that speaks ACP", INVALID)
     prompt = run_screen.prompt(given, "the agent")
+    if prompt is None and not given.stay:
+        return say("PROMPT: must not be left out without --stay: what should the agent do?", INVALID)
     if given.folder and not os.path.isdir(given.folder):
         return say(f"--folder: there is no folder {given.folder}", INVALID)
 
