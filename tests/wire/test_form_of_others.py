@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +11,7 @@ import jsonschema
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.peers import node, node_modules
 
 from askdesk.core.errors import InvalidAsk
 from askdesk.core.limits import OPEN
@@ -130,7 +133,14 @@ def test_people_see_titles_and_the_server_gets_values(field: dict[str, Any]) -> 
     made = lone(field)
     assert made.questions.items[0].options == (Option("Europe"), Option("America (Recommended)"))
     assert content(made, said(made, "Europe")) == {"it": "eu-1"}
-    assert content(made, said(made, "us-1")) == {"it": "us-1"}  # typed, and exactly the value
+    assert content(made, said(made, "America")) == {"it": "us-1"}  # typed
+    assert flaws(made, said(made, "us-1")) == [Flaw(0, 'This takes one of its options, not own words: "us-1".')]
+
+
+def test_a_default_is_not_marked_where_another_option_would_read_the_same() -> None:
+    made = lone({"type": "string", "enum": ["a", "a (Recommended)"], "default": "a"})
+    assert content(made, said(made, "a")) == {"it": "a"}
+    assert content(made, said(made, "a (Recommended)")) == {"it": "a (Recommended)"}
 
 
 def test_several_may_be_chosen_within_counts() -> None:
@@ -187,6 +197,7 @@ def test_a_form_without_fields_asks_for_a_yes() -> None:
     [
         ({"type": "string"}, None, "This needs an answer."),
         ({"type": "string", "minLength": 3}, "ab", 'This takes at least 3 characters; "ab" has 2.'),
+        ({"type": "string", "minLength": 9}, "Björn", 'This takes at least 9 characters; "Björn" has 5.'),
         ({"type": "string", "maxLength": 1}, "ab", 'This takes at most 1 character; "ab" has 2.'),
         ({"type": "string", "format": "email"}, "ana", 'This takes an e-mail address; "ana" is none.'),
         (
@@ -338,6 +349,22 @@ def test_what_codex_acp_asks_is_a_question_with_its_header() -> None:
 def test_own_words_go_to_codex_as_none_of_the_above_with_a_note(answer: Answer, filled: dict[str, str]) -> None:
     answered = Answered([answer, Answer(other="so")])
     assert content(codex_form(), answered) == filled | {"why": "so"}
+
+
+def test_a_question_of_codex_that_is_called_like_a_note_is_a_question() -> None:
+    marks = {"_meta": {"codex": {"isOther": True, "isSecret": False}}}
+    note = {"_meta": {"codex": {"questionId": "db", "role": "user_note"}}}
+    made = form(
+        {
+            "db": SINGLE | marks,
+            "db_note1": {"type": "string"} | note,
+            "db_note": {"type": "string", "title": "Which note?"} | marks,
+        }
+    )
+    assert [[item.field.name, item.note and item.note.name] for item in made.items] == [
+        ["db", "db_note1"],
+        ["db_note", None],
+    ]
 
 
 def test_a_note_alone_is_no_answer_where_one_is_needed() -> None:
@@ -504,6 +531,7 @@ def test_whatever_fits_any_form_goes_back_as_its_schema_wants_it(
         ({"type": "object"}, "requestedSchema: must be an object with properties"),
         ({"type": "array", "properties": {}}, "requestedSchema: must be an object with properties"),
         ({"properties": {}, "required": ["a"]}, 'required: must name properties, names "a"'),
+        ({"properties": {}, "required": [["a"]]}, 'required: must name properties, names ["a"]'),
         ({"properties": {}, "required": "a"}, 'required: must be a list of names, is "a"'),
         ({"properties": {}, "allOf": []}, "allOf: is not part of what a form may have"),
         (
@@ -548,6 +576,7 @@ def test_what_is_no_form_is_refused(schema: object, problem: str) -> None:
         ),
         ({"type": "string", "default": 1}, ".default: must be text, is 1"),
         ({"type": "number", "minimum": "1"}, '.minimum: must be a number, is "1"'),
+        ({"type": "number", "maximum": 10**400}, ".maximum: must be a number within reason"),
         ({"type": "number", "minimum": 2, "maximum": 1}, ".min: must not be above max 1, is 2"),
         ({"type": "number", "multipleOf": 2}, ".multipleOf: is not part of what a form may have"),
         ({"type": "number", "enum": [1, 2]}, ".enum: is not part of what a form may have"),
@@ -619,3 +648,55 @@ def test_a_form_that_asks_for_a_secret_is_refused_and_the_field_is_named(name: s
     with pytest.raises(InvalidAsk) as refused:
         read(MESSAGE, {"properties": {"fine": {"type": "string"}, name: field}})
     assert str(refused.value) == f"properties.{name}: asks for a secret, which is never asked for in a form"
+
+
+CLAUDE_ACP = """
+import { askUserQuestionsToCreateRequest as form, applyAskElicitationResponse as apply } from %s;
+let given = "";
+for await (const part of process.stdin) given += part;
+const { questions, content } = JSON.parse(given);
+const said = content && apply({ action: "accept", content }, { questions }, questions).updatedInput;
+console.log(JSON.stringify(said ?? form(questions, "session", "call")));
+"""
+
+
+def claude_acp(**given: object) -> dict[str, Any]:
+    """What claude-agent-acp itself makes of questions, or of a form that was sent."""
+    module = node_modules() / "@agentclientprotocol" / "claude-agent-acp" / "dist" / "elicitation.js"
+    code = CLAUDE_ACP % json.dumps(module.as_uri())
+    ran = subprocess.run(
+        [node(), "--input-type=module", "-e", code], input=json.dumps(given), capture_output=True, text=True, check=True
+    )
+    made: dict[str, Any] = json.loads(ran.stdout)
+    return made
+
+
+def test_the_form_of_claude_agent_acp_asks_claudes_questions_and_takes_every_answer() -> None:
+    previews = {"label": "A", "description": "the first", "preview": "# A"}
+    asked = [
+        {"question": "Which one?", "header": "One", "options": [previews, {"label": "B"}], "multiSelect": False},
+        {
+            "question": "Which ones?",
+            "header": "Ones",
+            "options": [{"label": "C, c"}, {"label": "D"}],
+            "multiSelect": True,
+        },
+        {"question": "Else?", "header": "", "options": [{"label": "E"}, {"label": "F"}], "multiSelect": False},
+        {"question": "Last?", "header": "", "options": [{"label": "G"}, {"label": "H"}], "multiSelect": False},
+    ]
+    sent = claude_acp(questions=asked)
+    made = read(sent["message"], sent["requestedSchema"])
+    assert made.questions == Questions(
+        [
+            Question("Which one?", [Option("A", "the first", "# A"), Option("B")], header="One"),
+            Question("Which ones?", ["C, c", "D"], header="Ones", multi_select=True),
+            Question("Else?", ["E", "F"]),
+            Question("Last?", ["G", "H"]),
+        ]
+    )
+    answers = (Answer(["A"], note="it is first"), Answer(["C, c", "D"], "more"), Answer(other="neither"), None)
+    answered = Answered(made.questions.fit(answers))
+    assert flaws(made, answered) == []
+    returned = claude_acp(questions=asked, content=content(made, answered))
+    assert returned["answers"] == {"Which one?": "A", "Which ones?": '"C, c", D, more', "Else?": "neither"}
+    assert returned["annotations"]["Which one?"]["notes"] == "it is first"

@@ -14,10 +14,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from askdesk.core.errors import InvalidReply, quoted
+from askdesk.core.errors import InvalidReply
 from askdesk.core.limits import OPEN
 from askdesk.core.model import RECOMMENDED, Answer, Option, Question
 from askdesk.wire.pattern import Pattern
+from askdesk.wire.words import quote
 
 Value: TypeAlias = str | int | float | bool | list[str]
 
@@ -27,6 +28,12 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _NOTHING = "None of these"
 _FEWEST, _MOST = OPEN.options
+_LONGEST_TOLD = 60
+
+
+def told(words: str) -> str:
+    """A person's words as they are told to them again, on one line."""
+    return quote(words if len(words) <= _LONGEST_TOLD else f"{words[:_LONGEST_TOLD]}…")
 
 
 class Text(Struct, frozen=True):
@@ -53,11 +60,11 @@ class Text(Struct, frozen=True):
         text = words.strip() if self.format else words
         if len(text) < self.shortest or (self.longest is not None and len(text) > self.longest):
             wanted = _between(self.shortest, self.longest, "character")
-            raise InvalidReply(f"This takes {wanted}; {quoted(text)} has {len(text)}.")
+            raise InvalidReply(f"This takes {wanted}; {told(text)} has {len(text)}.")
         if self.format and not FORMATS[self.format].fits(text):
-            raise InvalidReply(f"This takes {FORMATS[self.format].wanted}; {quoted(text)} is none.")
+            raise InvalidReply(f"This takes {FORMATS[self.format].wanted}; {told(text)} is none.")
         if self.pattern and not self.pattern.is_in(text):
-            raise InvalidReply(f"This takes a text of the pattern {self.pattern.text}; {quoted(text)} is none.")
+            raise InvalidReply(f"This takes a text of the pattern {self.pattern.text}; {told(text)} is none.")
         return text
 
 
@@ -157,10 +164,10 @@ class Choice(Struct, frozen=True):
             typed = Question("?", [pick.label for pick in self.picks], multi_select=self.multi).read(own.strip())
             chosen, own = list(typed.chosen), typed.other
         picked = [pick for pick in self.picks if pick.label in chosen or pick.option.label in chosen]
-        if own and (named := [pick for pick in self.picks if own.strip() in (pick.label, pick.value)]):
-            picked, own = [*picked, named[0]], ""
+        if own and (named := [pick for pick in self.picks if own.strip() == pick.label]):
+            picked, own = [*picked, *named], ""  # its label, but for what marks it as suggested
         if len(self.picks) < _FEWEST and self._nothing in chosen and (picked or own):
-            raise InvalidReply(f"{quoted(self._nothing)} goes with nothing else.")
+            raise InvalidReply(f"{told(self._nothing)} goes with nothing else.")
         if len(picked) + bool(own) > 1 and not self.multi:
             raise InvalidReply("This takes one answer.")
         return [pick.value for pick in self.picks if pick in picked], own

@@ -6,7 +6,6 @@ an answer. One that only describes is let be.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 
 from askdesk.core.checks import likeness
 from askdesk.core.errors import InvalidAsk, Problem, named, quoted
+from askdesk.core.model import RECOMMENDED
 from askdesk.core.text import is_blank
 from askdesk.wire.field import FORMATS, Choice, Field, Number, Pick, Rule, Text
 from askdesk.wire.form import PREVIEW_META
@@ -26,6 +26,7 @@ _FORBIDDING = (
     *("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
     *("maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "prefixItems", "contains"),
 )
+_FARTHEST = 1e300
 _TYPES = ("string", "number", "integer", "boolean", "array")
 _T = TypeVar("_T")
 
@@ -140,8 +141,10 @@ class _Property:
         value = self._schema.get(word)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             _refuse(word, f"must be a number, is {quoted(value)}")
+        if not -_FARTHEST < value < _FARTHEST:
+            _refuse(word, "must be a number within reason")
         return value
 
     def _counts(self, least: str, most: str) -> tuple[int, int | None]:
@@ -211,7 +214,9 @@ def _suggested(picks: list[Pick], values: list[Any]) -> tuple[Pick, ...]:
     known = {pick.value for pick in picks}
     if strangers := [value for value in values if not isinstance(value, str) or value not in known]:
         _refuse("default", f"must be among the options, is {quoted(strangers[0])}")
-    return tuple([replace(pick, suggested=pick.value in values) for pick in picks])
+    labels = {pick.label for pick in picks}
+    marked = {pick.value for pick in picks if f"{pick.label} {RECOMMENDED}" not in labels}
+    return tuple([replace(pick, suggested=pick.value in values and pick.value in marked) for pick in picks])
 
 
 def _told_apart(picks: list[Pick]) -> list[Pick]:

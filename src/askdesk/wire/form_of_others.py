@@ -23,7 +23,7 @@ from askdesk.core.errors import InvalidAsk, InvalidReply, Problem, named, quoted
 from askdesk.core.limits import HEADER, OPEN
 from askdesk.core.model import Answer, Answered, Question, Questions
 from askdesk.core.text import is_blank, shown, width
-from askdesk.wire.field import Choice, Field, Number, Text, Value
+from askdesk.wire.field import Choice, Field, Number, Text, Value, told
 from askdesk.wire.field_of_others import field, refuse_forbidding
 from askdesk.wire.form import Words
 
@@ -106,14 +106,15 @@ def _parts(message: object, schema: object) -> tuple[Mapping[str, Any], list[str
         raise InvalidAsk([Problem("properties", f"needs at most {_MOST} fields, has {len(properties)}")])
     if not isinstance(required, list):
         raise InvalidAsk([Problem("required", f"must be a list of names, is {quoted(required)}")])
-    if strangers := [name for name in required if name not in properties]:
+    if strangers := [name for name in required if not isinstance(name, str) or name not in properties]:
         raise InvalidAsk([Problem("required", f"must name properties, names {quoted(strangers[0])}")])
     return properties, required
 
 
 def _items(fields: Mapping[str, Field], properties: Mapping[str, Any]) -> Iterable[Item]:
     """The fields, each with those that only complete it."""
-    completing = {name: found for name in fields if (found := _completed(name, fields, properties))}
+    known = {name: found for name in fields if (found := _completed(name, fields, properties))}
+    completing = {name: found for name, found in known.items() if found[0] not in known}
     for name, own in fields.items():
         if name in completing:
             continue
@@ -129,11 +130,11 @@ def _completed(name: str, fields: Mapping[str, Field], properties: Mapping[str, 
     if not isinstance(rule, Text) or fields[name].required:
         return None
     owner, _, role = name.rpartition("_")
-    if (marks := _codex(properties[name])).get("role") == "user_note":
-        owner, role = f"{marks.get('questionId')}", "note"
+    if marks := _codex(properties[name]):
+        owner, role = f"{marks.get('questionId')}", "note" if marks.get("role") == "user_note" else ""
     if owner not in fields or owner == name or role not in ("custom", "note"):
         return None
-    is_known = bool(marks) or _OURS.fullmatch(owner) or (role == "note" and _offers(fields[owner], _CODEX_OTHER))
+    is_known = marks or _OURS.fullmatch(owner) or (role == "note" and _offers(fields[owner], _CODEX_OTHER))
     return (owner, role, Beside(name, rule)) if is_known else None
 
 
@@ -289,7 +290,7 @@ def _beside(item: Item, own: str, note: str) -> dict[str, Value]:
     """Own words and a note, in the fields that there are for them."""
     noted = item.note or item.custom  # where there is none for notes, own words beside a choice are one
     if own and not item.custom:
-        raise InvalidReply(f"This takes one of its options, not own words: {quoted(own)}.")
+        raise InvalidReply(f"This takes one of its options, not own words: {told(own)}.")
     if note and not noted:
         raise InvalidReply("There is no place for a note here, and nobody would read it.")
     if own and note and noted == item.custom:

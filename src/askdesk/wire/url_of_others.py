@@ -77,7 +77,7 @@ def _lines(message: str, url: str, place: Place) -> Iterable[str]:
     if place.doubtful:
         yield "Careful: this address is written in a way that programs read differently."
     if not is_blank(message):
-        yield f"\nWho asks says: {message}"
+        yield f"\nWho asks says: {shown(message)}"
 
 
 def _refuse(rule: str) -> NoReturn:
