@@ -489,6 +489,12 @@ async def test_an_agent_that_dies_while_it_asks_withdraws_and_says_how_it_ended(
     assert await outcomes(desk) == [Withdrawn("the run was interrupted")]
 
 
+async def test_a_turn_that_the_agent_ends_after_a_no_was_stopped_by_a_person(desk: Desk) -> None:
+    steps = await ran(desk, Person(Denied()), permission(), ["end", "cancelled"])
+    assert isinstance(steps[-1], Ended)
+    assert steps[-1].how == "stopped"
+
+
 @pytest.mark.parametrize("reply", [Denied(stop=True), Denied("enough", stop=True)])
 async def test_a_person_who_stops_it_ends_its_turn(desk: Desk, reply: Denied) -> None:
     steps = await ran(desk, Person(reply), permission(), ["hold"])
@@ -573,6 +579,7 @@ async def test_what_it_says_and_does_is_told_step_by_step(desk: Desk) -> None:
     ("step", "text"),
     [
         (["end", "max_tokens"], "it ended its turn with max_tokens"),
+        (["end", "cancelled"], "it ended its turn as cancelled, though nobody stopped it"),
         (["end", "\x1b"], "it ended its turn with \\x1b"),
         (["fail", -32603, "Out of \x1b[31mwords"], "Out of \\x1b[31mwords"),
         (["fail", -32000, "Sign in"], "somebody has to sign in first (Sign in)\n  API key: Set the \\x1b[31mkey"),
@@ -628,7 +635,20 @@ async def test_an_agent_that_hears_nothing_is_gone_all_the_same(desk: Desk, monk
     assert process.returncode == -9
 
 
-async def test_whoever_runs_in_its_shell_is_known_to_be_no_person(desk: Desk) -> None:
-    with pytest.raises(AgentFailed, match="AI_AGENT=askdesk"):
-        async with under_desk(desk, ("sh", "-c", "env | grep AI_AGENT >&2")):
+async def test_whoever_runs_in_its_shell_is_known_to_be_no_person_and_cannot_answer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKDESK_TOKEN", "asks")
+    monkeypatch.setenv("ASKDESK_ANSWER_TOKEN", "answers")
+    with pytest.raises(AgentFailed) as failed:
+        async with under_desk(desk, ("sh", "-c", "env | grep 'AI_AGENT\\|ASKDESK_.*TOKEN' | sort >&2")):
             pass
+    assert str(failed.value).splitlines()[1:] == ["AI_AGENT=askdesk", "ASKDESK_TOKEN=asks"]
+
+
+async def test_an_agent_that_dies_while_it_has_nothing_to_do_ends_the_run(desk: Desk) -> None:
+    async with under_desk(desk, AGENT) as agent, aclosing(agent.run("hello", stay=True)) as steps:
+        async for step in steps:
+            if isinstance(step, Ended) and step.how == "done":
+                agent._process._process.kill()
+    assert step == Ended("failed", f"{Path(sys.executable).name} was killed by signal 9", SESSION)

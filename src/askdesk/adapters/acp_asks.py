@@ -55,6 +55,7 @@ class Asks:
     ) -> None:
         self._desk, self.asker, self._told, self._agent = desk, asker, told, agent
         self._deadline, self._show = deadline, show
+        self.was_refused = False  # by a person; an agent may end its turn for that
         self._open: dict[asyncio.Future[Any], str] = {}  # with the id of the elicitation, where it has one
 
     @property
@@ -89,7 +90,7 @@ class Asks:
         return asked.reply(settlement.outcome)
 
     async def _elicitation(self, params: dict[str, Any]) -> dict[str, Any]:
-        if "sessionId" in params or not self._agent.awaits(params.get("requestId")):
+        if params.get("sessionId") is not None or not self._agent.awaits(params.get("requestId")):
             self._check_session(params.get("sessionId"))
         forms = FormDesk(self._desk, self.asker, deadline=self._deadline, show=self._show)
         replied = acp_elicitation.replied(forms, params)
@@ -134,6 +135,7 @@ class Asks:
 
     async def _follow(self, replied: Replied) -> None:
         """What is left to do beside the response."""
+        self.was_refused |= replied.is_no
         if replied.unsaid:
             self._agent.mention(replied.unsaid)
         if replied.stop:

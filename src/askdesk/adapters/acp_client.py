@@ -129,10 +129,10 @@ class AcpAgent:
         self._peer = Peer({**self._asks.methods, "session/update": self._updated}, process.writer, process.reader)
         self.session = ""
         self._agreed: InitializeResponse | None = None
-        self._next: asyncio.Queue[_Words] = asyncio.Queue()
+        self._next: asyncio.Queue[_Words | None] = asyncio.Queue()  # None once it is gone
         self._unsaid: list[str] = []
         self._steps: asyncio.Queue[Step | None] | None = None  # of the turn that runs
-        self._is_gone = False
+        self._is_gone = self._was_stopped = False
 
     @property
     def asker(self) -> Asker:
@@ -147,6 +147,7 @@ class AcpAgent:
             await self._peer.run()
         finally:
             self._is_gone = True
+            self._next.put_nowait(None)
 
     async def begin(self, resume: str | None) -> None:
         """Agree on the protocol and open a session, or one of before."""
@@ -195,6 +196,8 @@ class AcpAgent:
                     async with aclosing(self._turn(words)) as turn:
                         async for step in turn:
                             yield step
+                if self._is_gone:
+                    yield Ended("failed", await self._process.ended(), self.session)
             finally:
                 listening.cancel()
 
@@ -207,6 +210,7 @@ class AcpAgent:
     async def _turn(self, words: _Words) -> AsyncGenerator[Step]:
         steps = self._steps = asyncio.Queue()
         self._told.begin()
+        self._was_stopped = self._asks.was_refused = False
         prompt = {"sessionId": self.session, "prompt": [{"type": "text", "text": words.text}]}
         prompting = asyncio.ensure_future(self._peer.request("session/prompt", prompt))
         prompting.add_done_callback(lambda _: steps.put_nowait(None))
@@ -217,7 +221,8 @@ class AcpAgent:
                 yield step
             for said in self._told.said():
                 yield said
-            yield await self._ended(prompting)
+            if ended := await self._ended(prompting):
+                yield ended
         finally:
             if not prompting.done():
                 await asyncio.shield(self._end_turn(prompting))
@@ -231,19 +236,22 @@ class AcpAgent:
                 await asyncio.wait((prompting,))
         prompting.cancel()
 
-    async def _ended(self, prompting: asyncio.Future[Any]) -> Ended:
+    async def _ended(self, prompting: asyncio.Future[Any]) -> Ended | None:
+        """How a turn ended; None where the agent is gone, which is told once."""
         try:
             result = await prompting
         except RequestError as error:
             return Ended("failed", self._refused(error), self.session)
         except ConnectionError:
             self._is_gone = True
-            return Ended("failed", await self._process.ended(), self.session)
+            return None
         match result:
             case {"stopReason": "end_turn"}:
                 return Ended("done", self._told.last, self.session)
-            case {"stopReason": "cancelled"}:
+            case {"stopReason": "cancelled"} if self._was_stopped or self._asks.was_refused:
                 return Ended("stopped", self._told.last, self.session)
+            case {"stopReason": "cancelled"}:
+                return Ended("failed", "it ended its turn as cancelled, though nobody stopped it", self.session)
             case {"stopReason": str(reason)}:
                 return Ended("failed", f"it ended its turn with {shown(reason)}", self.session)
             case _:
@@ -270,6 +278,7 @@ class AcpAgent:
         """Stop what it is doing; what it asked is taken back, and what was left to say about it too."""
         self._asks.end()
         self._unsaid.clear()
+        self._was_stopped = True
         await self._peer.tell("session/cancel", {"sessionId": self.session})
 
     async def _deliver(self, instruction: Instruction) -> None:

@@ -49,7 +49,7 @@ async def _opened(desk: FormDesk, message: str, url: str) -> Replied:
     if url_of_others.is_wanted(outcome):
         return Replied({"action": "accept"})
     said = any(answer and (answer.other or answer.note) for answer in outcome.answers)
-    return Replied(DECLINED, unsaid=tool.text(questions, outcome) if said else "")
+    return Replied(DECLINED, unsaid=tool.text(questions, outcome) if said else "", is_no=True)
 
 
 def _unanswered(questions: Questions, outcome: Outcome) -> Replied:
@@ -57,6 +57,6 @@ def _unanswered(questions: Questions, outcome: Outcome) -> Replied:
         case Declined(stop=True):
             return Replied(CANCELLED, stop=True)
         case Declined(message):
-            return Replied(DECLINED, unsaid=tool.text(questions, outcome) if message else "")
+            return Replied(DECLINED, unsaid=tool.text(questions, outcome) if message else "", is_no=True)
         case _:
             return Replied(CANCELLED)

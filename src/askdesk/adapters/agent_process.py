@@ -25,6 +25,7 @@ _LONGEST_LINE = 1 << 20  # bytes that are taken from a pipe at once
 _KEPT_LINES = 12
 _LONGEST_WORDS = 400  # characters of a line that are kept
 _LEAVING = 2.0  # seconds in which it may end by itself, and again once it was told to
+_WITHHELD = "ASKDESK_ANSWER_TOKEN"  # lets its holder answer, which is for people
 _MARK = "AI_AGENT"  # whoever runs in its shell is no person, and the desk's own commands see that
 
 
@@ -86,7 +87,8 @@ async def running(
     """
     if not command:
         raise AgentFailed("there is no command to run")
-    surroundings = {**os.environ, _MARK: "askdesk", **(env or {})}
+    kept = {name: value for name, value in os.environ.items() if name != _WITHHELD}
+    surroundings = {**kept, _MARK: "askdesk", **(env or {})}
     try:
         process = await asyncio.create_subprocess_exec(
             *command,

@@ -54,6 +54,7 @@ class Replied(NamedTuple):
     unsaid: str = ""  # what the response has no place for that agents are known to read
     stop: bool = False
     then: str = ""  # a new instruction, once it has stopped
+    is_no: bool = False  # whether a person said it
 
 
 class Asked(Protocol):
@@ -86,7 +87,7 @@ def refusal(options: Sequence[Offered], words: str = "", *, said: bool = False) 
     response = selected(found.id) if found else cancelled()
     if words:
         response["_meta"] = {META: {"message": words}}
-    return Replied(response)
+    return Replied(response, is_no=said)
 
 
 class Call:
@@ -133,8 +134,8 @@ class Call:
 
 def tool_name(call: Mapping[str, Any]) -> str:
     """What the agent calls the tool; else the kind of call, or as a last resort its title."""
-    meta = call.get("_meta") or {}
-    claude = meta.get("claudeCode") if isinstance(meta, Mapping) else None
+    meta = found if isinstance(found := call.get("_meta"), Mapping) else {}
+    claude = meta.get("claudeCode")
     names = (
         claude.get("toolName") if isinstance(claude, Mapping) else None,
         meta.get("toolName"),
