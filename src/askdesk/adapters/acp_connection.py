@@ -18,11 +18,12 @@ from askdesk.core.errors import MissingGuest, quoted
 try:
     from acp.connection import Connection
     from acp.exceptions import RequestError
+    from acp.stdio import stdio_streams
     from pydantic import BaseModel, ValidationError
 except ImportError:
     raise MissingGuest("agent-client-protocol", "acp") from None
 
-__all__ = ["Method", "Peer", "RequestError", "read"]
+__all__ = ["Method", "Peer", "RequestError", "read", "stdio_streams"]
 
 log = logging.getLogger("askdesk")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from askdesk.core.text import shown
@@ -24,6 +24,23 @@ MODES: tuple[Json, ...] = (
     {"id": "plan", "name": "Plan", "description": "Claude makes a plan before it changes anything"},
     {"id": "auto", "name": "Auto", "description": "A model decides which calls need no permission"},
 )
+
+
+class Client(NamedTuple):
+    """What an editor can do, as far as it says so. A way to ask that it does not name it does not have."""
+
+    form: bool = False
+    url: bool = False
+    air: bool = False  # it is JetBrains' AIR
+
+
+def client(capabilities: object) -> Client:
+    """The client that these capabilities tell of."""
+    found = capabilities if isinstance(capabilities, dict) else {}
+    asked, meta = found.get("elicitation"), found.get("_meta")
+    ways = asked if isinstance(asked, dict) else {}
+    air = isinstance(meta, dict) and isinstance(meta.get("jetbrains"), dict) and "air" in meta["jetbrains"]
+    return Client(isinstance(ways.get("form"), dict), isinstance(ways.get("url"), dict), air)
 
 
 def modes(current: str) -> Json:
@@ -58,17 +75,6 @@ def tool_call(call_id: str, name: str, given: Mapping[str, Any], info: Info, *, 
 
 def tool_status(call_id: str, status: str) -> Json:
     return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "status": status}
-
-
-def tool_refined(call_id: str, name: str, given: Mapping[str, Any], info: Info) -> Json:
-    """A call that was announced with less."""
-    return {
-        "sessionUpdate": "tool_call_update",
-        "toolCallId": call_id,
-        **info.written,
-        "rawInput": dict(given),
-        "_meta": _claude_meta(name, ""),
-    }
 
 
 def tool_result(call_id: str, name: str, content: object, structure: object, *, failed: bool) -> Json:

@@ -146,7 +146,7 @@ def permission_reply(permission: Permission, result: object) -> Reply | None:
 
 
 def _rules(permission: Permission) -> dict[str, str]:
-    """What may be allowed for longer than this once, by the id of the option. A rule too long to be read is left out."""
+    """What may be allowed for longer than this once, by the option's id. A rule too long to be read is left out."""
     named = {f"{ALWAYS}_{number}": rule for number, rule in enumerate(permission.suggestions)}
     return {number: rule for number, rule in named.items() if len(_rule_name(rule)) <= _LONGEST_NAME}
 
@@ -193,14 +193,14 @@ class QuestionByPermission:
     def __init__(self, question: Question, shape: Shape) -> None:
         self._question, self._shape = question, shape
         self._chosen: list[str] = []
-        self._own = ""
+        self._own = self._note = ""
 
     @property
     def answer(self) -> Answer | None:
         """What was picked so far; None is a blank."""
         if not self._chosen and not self._own:
             return None
-        return self._question.fit(Answer(tuple(self._chosen), self._own))
+        return self._question.fit(Answer(tuple(self._chosen), self._own, self._note))
 
     def request(self, place: Place) -> Json:
         """The parameters of the next `session/request_permission`."""
@@ -260,10 +260,11 @@ class QuestionByPermission:
         if found.option == OTHER and not labels and words == self._own:
             return "done"  # something else, and nothing to say
         chosen = [*self._chosen, *(label for label in labels if label not in self._chosen)]
-        if not self._question.multi_select and chosen:
-            words = ""
-        self._question.fit(Answer(tuple(chosen), words))
-        self._chosen, self._own = chosen, words
+        note = ""
+        if not self._question.multi_select and chosen:  # one thing may be said, so the rest is said beside it
+            words, note = "", words
+        self._question.fit(Answer(tuple(chosen), words, note))
+        self._chosen, self._own, self._note = chosen, words, note
         is_whole = not self._question.multi_select or found.selected or len(labels) > 1
         return "done" if is_whole or len(chosen) == len(self._question.options) else "more"
 

@@ -1,0 +1,103 @@
+"""`askdesk acp` as an agent: joins the adapter that an editor speaks with, the editor's dialog and the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from argparse import Namespace
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from askdesk.cli.command import on_desk, say
+from askdesk.cli.main import ANSWERED, FAILED
+from askdesk.core.desk import Desk
+from askdesk.core.errors import AskdeskError, MissingGuest
+from askdesk.core.model import Ask
+
+if TYPE_CHECKING:
+    from askdesk.adapters.acp import Agent
+    from askdesk.adapters.acp_editor import House
+
+
+def run(given: Namespace) -> int:
+    async def work(desk: Desk) -> int:
+        try:
+            return await _served(desk, given)
+        except MissingGuest as error:
+            return say(str(error), FAILED)
+
+    return on_desk(given.store, work, create=True)
+
+
+async def _served(desk: Desk, given: Namespace) -> int:
+    from askdesk.adapters.acp import serve
+
+    serving = asyncio.ensure_future(serve(await _agent(desk, given)))
+    for number in (signal.SIGTERM, signal.SIGINT):  # an editor that ends may not close our input first
+        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+    with suppress(asyncio.CancelledError):
+        await serving
+    return ANSWERED
+
+
+async def _agent(desk: Desk, given: Namespace) -> Agent:
+    from askdesk import __version__
+    from askdesk.adapters.acp import Agent
+    from askdesk.adapters.acp_session import How
+
+    how = How(
+        agent=given.agent,
+        model=given.model,
+        mode=given.permission_mode,
+        tools=tuple(given.tools.split(",")) if given.tools else None,
+        previews=given.previews,
+        deadline=given.deadline,
+    )
+    return Agent(desk, await _house(desk, given), how, __version__)
+
+
+async def _house(desk: Desk, given: Namespace) -> House:
+    from askdesk.adapters.acp_editor import SURFACE, House
+    from askdesk.open import answered_at, name_here
+    from askdesk.settings import load
+    from askdesk.surfaces.elicitation import Dialog, Guard
+    from askdesk.surfaces.texts import speak
+
+    settings, guard = load(), Guard()
+    speak(settings.language)
+    by = await name_here(desk, settings.by)
+    return House(
+        by=by,
+        dialog=lambda: Dialog(desk.shelf, by, SURFACE, "acp", notes=given.notes, guard=guard),
+        page=lambda: _page(desk),
+        is_attended=lambda: _is_attended(desk),
+        where=lambda ask: _where(desk, ask),
+        settles=answered_at(desk) is None,
+        shape=given.permission_shape,
+        sent=guard.sent,
+        left=guard.left,
+    )
+
+
+async def _page(desk: Desk) -> str | None:
+    """Where the desk is served; a store on a desk server is served there."""
+    from askdesk.surfaces import serving
+
+    if url := getattr(desk.store, "url", None):
+        return str(url)
+    with suppress(AskdeskError):
+        return await serving.url(desk.shelf)
+    return None
+
+
+async def _is_attended(desk: Desk) -> bool:
+    from askdesk.surfaces.attending import is_attended
+
+    return getattr(desk.store, "url", None) is not None or await is_attended(desk.shelf)
+
+
+async def _where(desk: Desk, ask: Ask) -> str:
+    from askdesk.open import where_to_answer
+
+    page = await _page(desk)
+    return f"{page}/asks/{ask.id}" if page else where_to_answer(desk, ask)
