@@ -176,22 +176,21 @@ class Editor:
         return reply or await self._left(ask, seen=dialog.left.seen, cancelled=action != "accept")
 
     async def _url(self, ask: Ask, place: Place) -> Reply | None:
-        page = await self._house.page()
-        message = _message(ask)
+        url = f"{await self._house.page()}/asks/{ask.id}"
         started = time.monotonic()
-        request = acp_ask.url_request(place, ask, message, f"{page}/asks/{ask.id}")
-        action, _ = acp_ask.elicited(await self._peer.request("elicitation/create", request))
+        try:
+            request = acp_ask.url_request(place, ask, _message(ask), url)
+            action, _ = acp_ask.elicited(await self._peer.request("elicitation/create", request))
+            if action == "accept":
+                await asyncio.Event().wait()  # that the page was opened is no answer: there will be one on it
+        except asyncio.CancelledError:  # as there is, there or elsewhere
+            with suppress(ConnectionError):
+                await self._peer.tell("elicitation/complete", {"elicitationId": ask.id})
+            raise
         seen = time.monotonic() - started >= self._house.left
         if action == "decline" and seen:
             return Declined()
-        if action != "accept":
-            return await self._left(ask, seen=seen, cancelled=True)
-        try:
-            await asyncio.Event().wait()  # that the page was opened is no answer: there will be one on it
-        finally:
-            with suppress(ConnectionError):
-                await self._peer.tell("elicitation/complete", {"elicitationId": ask.id})
-        return None
+        return await self._left(ask, seen=seen, cancelled=True)
 
     async def _by_permission(self, ask: Ask, place: Place) -> Reply | None:
         shape = self._house.shape

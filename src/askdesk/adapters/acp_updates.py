@@ -22,7 +22,7 @@ from askdesk.wire import acp
 from askdesk.wire.acp_tool import PLAN_TOOLS, Info, Json, tool_info
 
 _DELTAS = {"text_delta": ("agent_message", "text"), "thinking_delta": ("agent_thought", "thinking")}
-_HELD_BACK = 8  # characters at the end of a piece, of which the next piece may begin with the rest
+_HELD_BACK = 8  # characters at the end of a piece, to which what the next one begins with may belong
 _PRINTED = re.compile(r"<local-command-std(?:out|err)>(.*?)</local-command-std(?:out|err)>", re.DOTALL)
 
 
@@ -37,6 +37,7 @@ class Updates:
         self._streamed: set[tuple[str, str]] = set()  # what was said of the message that is being streamed
         self._message = ""
         self._pieces = _Pieces()
+        self._used: Json = {}  # tokens, by the last message
 
     def of(self, message: Message) -> Iterator[Json]:
         if isinstance(message, StreamEvent):
@@ -49,7 +50,7 @@ class Updates:
         elif isinstance(message, UserMessage):
             yield from self._heard(message)
         elif isinstance(message, ResultMessage):
-            yield from _usage(message)
+            yield from _usage(message, self._used)
 
     def announce(self, call_id: str, name: str, given: Json, info: Info, *, parent: str = "") -> Iterator[Json]:
         """The update that makes a call known, where it is not."""
@@ -81,6 +82,8 @@ class Updates:
 
     def _said(self, message: AssistantMessage) -> Iterator[Json]:
         parent = message.parent_tool_use_id or ""
+        if not parent and message.usage:
+            self._used = message.usage
         for block in message.content:
             if isinstance(block, ToolUseBlock | ServerToolUseBlock):
                 yield from self._called(block.id, block.name, block.input, parent)
@@ -129,7 +132,7 @@ class _Pieces:
         if kind != self._kind:
             yield from self.rest()
         self._kind, text = kind, self._held + text
-        at = len(text) - 1
+        at = len(text)
         while at > 0 and not text[at - 1].isascii() and len(text) - at < _HELD_BACK:
             at -= 1
         self._held = text[at:]
@@ -142,8 +145,8 @@ class _Pieces:
         self._held = ""
 
 
-def _usage(result: ResultMessage) -> Iterator[Json]:
+def _usage(result: ResultMessage, used: Json) -> Iterator[Json]:
     windows: list[Any] = [usage.get("contextWindow") for usage in (result.model_usage or {}).values()]
     window = max((size for size in windows if isinstance(size, int)), default=None)
-    if update := acp.usage_update(result.usage, window, result.total_cost_usd):
+    if update := acp.usage_update(used, window, result.total_cost_usd):
         yield update

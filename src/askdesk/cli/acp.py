@@ -19,31 +19,17 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from askdesk.cli import acp_agent
 from askdesk.cli.command import duration
-
-_MODES = ("default", "acceptEdits", "plan", "auto")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--agent", default="claude", metavar="NAME", help="how people know it (default: claude)")
-    parser.add_argument("--model", metavar="NAME", help="which model")
-    parser.add_argument("--permission-mode", choices=_MODES, metavar="MODE", help=f"one of {', '.join(_MODES)}")
-    parser.add_argument("--tools", metavar="NAMES", help="only these tools, and AskUserQuestion; parted by commas")
-    parser.add_argument("--notes", action="store_true", help="a field for a note beside each question of a form")
-    parser.add_argument(
-        "--permission-shape",
-        choices=["safe", "exact"],
-        help="ask questions with permission requests where the editor has no forms; exact is not safe, see above",
-    )
-    parser.add_argument(
-        "--previews", choices=["none", "markdown", "html"], default="none", help="let options have previews"
-    )
+    parser.add_argument("--agent", default="", metavar="NAME", help="how people know it (default: claude)")
     parser.add_argument(
         "--deadline", type=duration, metavar="SPAN", help="let each ask expire after 90s, 10m, 2h or 3d"
     )
+    acp_agent.arguments(parser)
 
 
 def run(given: Namespace) -> int:
-    from askdesk.cli import acp_agent
-
     return acp_agent.run(given)

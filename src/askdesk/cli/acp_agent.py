@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,25 @@ from askdesk.core.model import Ask
 if TYPE_CHECKING:
     from askdesk.adapters.acp import Agent
     from askdesk.adapters.acp_editor import House
+
+
+_MODES = ("default", "acceptEdits", "plan", "auto")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    agent = parser.add_argument_group("as the agent of an editor")
+    agent.add_argument("--model", metavar="NAME", help="which model")
+    agent.add_argument("--permission-mode", choices=_MODES, metavar="MODE", help=f"one of {', '.join(_MODES)}")
+    agent.add_argument("--tools", metavar="NAMES", help="only these tools, and AskUserQuestion; parted by commas")
+    agent.add_argument("--notes", action="store_true", help="a field for a note beside each question of a form")
+    agent.add_argument(
+        "--permission-shape",
+        choices=["safe", "exact"],
+        help="ask questions with permission requests where the editor has no forms; exact is not safe, see above",
+    )
+    agent.add_argument(
+        "--previews", choices=["none", "markdown", "html"], default="none", help="let options have previews"
+    )
 
 
 def run(given: Namespace) -> int:
@@ -46,7 +65,7 @@ async def _agent(desk: Desk, given: Namespace) -> Agent:
     from askdesk.adapters.acp_session import How
 
     how = How(
-        agent=given.agent,
+        agent=given.agent or "claude",
         model=given.model,
         mode=given.permission_mode,
         tools=tuple(given.tools.split(",")) if given.tools else None,
@@ -63,7 +82,8 @@ async def _house(desk: Desk, given: Namespace) -> House:
     from askdesk.surfaces.elicitation import Dialog, Guard
     from askdesk.surfaces.texts import speak
 
-    settings, guard = load(), Guard()
+    settings = load()
+    guard = Guard(left=settings.dialog_seconds)
     speak(settings.language)
     by = await name_here(desk, settings.by)
     return House(

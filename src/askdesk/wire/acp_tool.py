@@ -37,12 +37,8 @@ class Info(NamedTuple):
 
     @property
     def written(self) -> Json:
-        return {
-            "title": self.title,
-            "kind": self.kind,
-            "content": list(self.content),
-            "locations": list(self.locations),
-        }
+        written: Json = {"title": self.title, "kind": self.kind, "content": list(self.content)}
+        return {**written, "locations": list(self.locations)} if self.locations else written
 
 
 def tool_info(name: str, given: Mapping[str, Any], folder: str = "") -> Info:
@@ -61,7 +57,7 @@ def permission_info(permission: Permission) -> Info:
     content = [*info.content, *_fields({name: given[name] for name in given if name in hidden})]
     if permission.description and permission.tool == "ExitPlanMode" and "plan" not in given:
         content.append(text_content(_shown_text(permission.description)))
-    elif permission.description and permission.description != given.get("description"):
+    elif permission.description != given.get("description", "") and permission.description not in info.title:
         content.append(text_content(f"The agent says: {shown(permission.description)}"))
     return info._replace(content=tuple(content), left=frozenset())
 
