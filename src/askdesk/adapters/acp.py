@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from acp import schema
 from claude_agent_sdk import get_session_messages, list_sessions
 
-from askdesk.adapters.acp_connection import Method, Peer, RequestError, read, stdio_streams
+from askdesk.adapters.acp_connection import Method, Peer, RequestError, read, schema, stdio_streams
 from askdesk.adapters.acp_editor import House
 from askdesk.adapters.acp_session import How, Session, Start
 from askdesk.core.desk import Desk
+from askdesk.core.errors import AskdeskError
+from askdesk.core.process import is_gone
 from askdesk.core.text import shown
 from askdesk.wire import acp
 from askdesk.wire.acp_tool import Json
@@ -118,12 +119,22 @@ class Agent:
     async def _opened(self, start: Start) -> Session:
         if standing := self._sessions.pop(start.session, None):
             await standing.close()
+        if start.resumed:
+            await self._withdraw_orphans(start.session)
         assert self._peer is not None  # noqa: S101 - who calls has come over it
         session = Session(self._desk, self._peer, self._client, self._house, self._how, start)
         await session.open()
         self._sessions[start.session] = session
         self._do_later(session.tell_commands())
         return session
+
+    async def _withdraw_orphans(self, session: str) -> None:
+        """What a process asked that is gone: Claude Code has given these calls up, so nobody waits for an answer."""
+        with suppress(AskdeskError):
+            async for entry in self._desk.each("open"):
+                asker = entry.ask.asker
+                if asker.session == session and asker.process and is_gone(asker.host, asker.process):
+                    await self._desk.withdraw(entry.ask.id, "the agent died, and its session was started again")
 
     def _do_later(self, work: Any) -> None:
         """After the answer to the request that asked for it: before that, the editor does not know the session."""

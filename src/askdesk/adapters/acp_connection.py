@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from askdesk.core.errors import MissingGuest, quoted
 
 try:
+    from acp import schema
     from acp.connection import Connection
     from acp.exceptions import RequestError
     from acp.stdio import stdio_streams
@@ -23,7 +24,7 @@ try:
 except ImportError:
     raise MissingGuest("agent-client-protocol", "acp") from None
 
-__all__ = ["Method", "Peer", "RequestError", "read", "stdio_streams"]
+__all__ = ["Method", "Peer", "RequestError", "read", "schema", "stdio_streams"]
 
 log = logging.getLogger("askdesk")
 

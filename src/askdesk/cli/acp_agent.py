@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import stat
+import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from askdesk.cli.command import on_desk, say
-from askdesk.cli.main import ANSWERED, FAILED
+from askdesk.cli.main import ANSWERED, FAILED, INVALID
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError, MissingGuest
 from askdesk.core.model import Ask
@@ -39,6 +42,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(given: Namespace) -> int:
+    if not all(_is_wire(stream) for stream in (sys.stdin, sys.stdout)):
+        return say("an editor starts this and speaks with it through pipes: askdesk acp --help tells how", INVALID)
+
     async def work(desk: Desk) -> int:
         try:
             return await _served(desk, given)
@@ -46,6 +52,14 @@ def run(given: Namespace) -> int:
             return say(str(error), FAILED)
 
     return on_desk(given.store, work, create=True)
+
+
+def _is_wire(stream: TextIO) -> bool:
+    try:
+        mode = os.fstat(stream.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 async def _served(desk: Desk, given: Namespace) -> int:
