@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from askdesk.core.errors import MissingGuest, quoted
 
 try:
-    from acp import schema
+    import acp.schema as schema
     from acp.connection import Connection
     from acp.exceptions import RequestError
     from acp.stdio import stdio_streams
