@@ -13,6 +13,7 @@ from tests.acp.room import Room, entries, room
 from tests.claude.model import DATABASE, Call, Say, questions
 
 from askdesk.adapters.acp_connection import RequestError
+from askdesk.adapters.claude_sdk import ASK_TOOL
 from askdesk.core.model import Allowed, Answer, Answered, Declined, Denied, Withdrawn
 
 pytestmark = pytest.mark.anyio
@@ -359,18 +360,41 @@ async def test_what_is_no_session_and_no_folder_is_refused_by_name(shared: tuple
         await here.editor.request("session/fly")
 
 
-async def test_the_plan_of_an_agent_is_the_plan_in_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1")
-    async with room(tmp_path) as here:
-        await here.editor.initialize()
-        session = await here.editor.open(here.claude.project)
-        todos = [{"content": "Mend it", "status": "in_progress", "activeForm": "Mending it"}]
-        here.says(Call("TodoWrite", {"todos": todos}, "toolu_todo"), Say("done"))
-        assert await here.editor.prompt(session) == "end_turn"
-        assert here.editor.of("plan")[0]["entries"] == [
-            {"content": "Mending it", "status": "in_progress", "priority": "medium"}
-        ]
-        assert here.editor.of("tool_call") == []
+async def test_the_plan_of_an_agent_is_the_plan_in_the_editor(shared: tuple[Room, str]) -> None:
+    here, session = shared
+    task = {"subject": "Mend it", "description": "Soon", "activeForm": "Mending it"}
+    here.says(
+        Call("TaskCreate", task, "toolu_t1"), Call("TaskUpdate", {"taskId": "1", "status": "in_progress"}, "toolu_t2")
+    )
+    assert await here.editor.prompt(session) == "end_turn"
+    assert [update["entries"] for update in here.editor.of("plan")] == [
+        [{"content": "Mend it", "status": "pending", "priority": "medium"}],
+        [{"content": "Mending it", "status": "in_progress", "priority": "medium"}],
+    ]
+    assert here.editor.of("tool_call") == []
+
+
+async def test_our_own_tool_asks_in_the_editor_too(shared: tuple[Room, str]) -> None:
+    here, session = shared
+    here.says(Call(ASK_TOOL, DATABASE, "toolu_own"), Say("thanks"))
+    here.editor.answers["elicitation/create"] = accepting(question_0="Postgres")
+    assert await here.editor.prompt(session) == "end_turn"
+    assert "Postgres" in here.model.results["toolu_own"]["content"]
+    ((_, request),) = here.editor.asked
+    assert request["toolCallId"] == "toolu_own"
+
+
+async def test_a_prompt_that_the_editor_takes_back_is_stopped_before_the_next_begins(shared: tuple[Room, str]) -> None:
+    here, session = shared
+    here.says(ASK._replace(id="toolu_back"), Say("never said"))
+    prompting = asyncio.ensure_future(here.editor.prompt(session))
+    await here.editor.until(lambda: here.editor.asked)
+    prompting.cancel()
+    await asyncio.wait((prompting,))
+    await here.editor.until(lambda: here.editor.taken_back)
+    here.says(Say("the next"))
+    assert await here.editor.prompt(session) == "end_turn"
+    assert here.editor.said == "the next"
 
 
 async def test_an_editor_that_is_gone_ends_claude_code_and_withdraws_what_it_asked(tmp_path: Path) -> None:

@@ -320,18 +320,20 @@ def test_what_failed_says_so() -> None:
 def test_a_plan_grows_with_the_tasks() -> None:
     plan = acp.Plan()
     created = {"subject": "Mend it", "description": "…", "activeForm": "Mending it"}
-    first = plan.ended("TaskCreate", created, {"task": {"id": "1", "subject": "Mend it"}})
+    first = plan.ended("TaskCreate", created, "", {"task": {"id": "1", "subject": "Mend it"}})
     assert first == {
         "sessionUpdate": "plan",
         "entries": [{"content": "Mend it", "status": "pending", "priority": "medium"}],
     }
-    second = plan.ended("TaskUpdate", {"taskId": "1", "status": "in_progress"}, {"success": True})
+    second = plan.ended("TaskUpdate", {"taskId": "1", "status": "in_progress"}, "", {"success": True})
     assert second
     assert second["entries"] == [{"content": "Mending it", "status": "in_progress", "priority": "medium"}]
-    gone = plan.ended("TaskUpdate", {"taskId": "1", "status": "deleted"}, {})
+    gone = plan.ended("TaskUpdate", {"taskId": "1", "status": "deleted"}, "", {})
     assert gone
     assert gone["entries"] == []
-    assert plan.ended("TaskUpdate", {"taskId": "9", "status": "completed"}, {}) is None
+    again = plan.ended("TaskCreate", created, "Task #7 created successfully: Mend it", None)
+    assert again == first
+    assert plan.ended("TaskUpdate", {"taskId": "9", "status": "completed"}, "", {}) is None
 
 
 def test_a_client_has_the_ways_that_it_names() -> None:

@@ -6,9 +6,9 @@ Any number of sessions in one process. Whatever breaks in one is an error of its
 from __future__ import annotations
 
 import asyncio
-import os.path
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -196,16 +196,19 @@ def _start(session: str, params: Json, *, resumed: bool = False) -> Start:
 
 def _server(given: Json) -> tuple[str, Json]:
     """An MCP server of the editor's, as Claude Code is told of it."""
-    if given.get("type") in ("http", "sse"):
-        headers = {header["name"]: header["value"] for header in given.get("headers", ())}
-        return given["name"], {"type": given["type"], "url": given["url"], "headers": headers}
-    variables = {variable["name"]: variable["value"] for variable in given.get("env", ())}
-    return given["name"], {
-        "type": "stdio",
-        "command": given["command"],
-        "args": list(given.get("args", ())),
-        "env": variables,
-    }
+    match given:
+        case {"type": "http" | "sse" as kind, "name": str(name), "url": str(url)}:
+            return name, {"type": kind, "url": url, "headers": _pairs(given.get("headers"))}
+        case {"name": str(name), "command": str(command)}:
+            server = {"type": "stdio", "command": command, "args": list(given.get("args") or ())}
+            return name, {**server, "env": _pairs(given.get("env"))}
+        case _:
+            rule = "must be servers on stdio, http or sse"
+            raise RequestError.invalid_params({"path": "mcpServers", "rule": rule})
+
+
+def _pairs(given: Any) -> dict[str, str]:
+    return {pair["name"]: pair["value"] for pair in given or ()}
 
 
 def _listed(session: str, folder: str | None, title: str, milliseconds: int) -> Json:
@@ -228,6 +231,9 @@ def _is_about_messages(update: Json) -> bool:
 
 
 async def serve(agent: Agent) -> None:
-    """On standard input and output, until the input ends."""
-    reader, writer = await stdio_streams(limit=_LONGEST_LINE)
+    """On standard input and output, until the input ends. What anybody prints meanwhile goes to standard error."""
+    wire = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    with redirect_stdout(wire):
+        reader, writer = await stdio_streams(limit=_LONGEST_LINE)
     await agent.serve(writer, reader)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, cast
 from uuid import uuid4
@@ -26,6 +26,7 @@ from askdesk.wire.acp_tool import Json
 log = logging.getLogger("askdesk")
 
 _PATIENCE = 5.0  # seconds in which Claude Code must have stopped what was cancelled
+_PLANS = "CLAUDE_CODE_ENABLE_TODO_TOOLS"  # the tools of which an editor shows the plan
 _ENDED = "Claude Code has ended; open another session, or load this one again."
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
@@ -125,6 +126,7 @@ class Session:
             tools=list(how.tools) if how.tools else None,
             mcp_servers=dict(start.servers),
             add_dirs=list(start.folders),
+            env={} if _PLANS in os.environ else {_PLANS: "1"},
             include_partial_messages=True,
             system_prompt={"type": "preset", "preset": "claude_code"},
             setting_sources=["user", "project", "local"],
@@ -157,10 +159,12 @@ class Session:
         self._turn = turn
         try:
             await claude.client.query(_message(blocks, turn.message))
+            if turn.is_cancelled:  # meanwhile, so that the prompt may have come after the stop
+                await claude.stop()
+            await asyncio.shield(turn.ended)
+        except asyncio.CancelledError:  # the editor took the request back; the next prompt begins when this one is over
+            await self.cancel()
             await turn.ended
-        except asyncio.CancelledError:  # the editor took the request back
-            with suppress(Exception):
-                await asyncio.shield(claude.stop())
             raise
         finally:
             self._turn = None

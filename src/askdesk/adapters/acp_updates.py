@@ -99,8 +99,6 @@ class Updates:
 
     def _called(self, call_id: str, name: str, given: Json, parent: str) -> Iterator[Json]:
         self._open[call_id] = (name, given)
-        if update := self._plan.called(name, given):
-            yield update
         if name not in PLAN_TOOLS:
             yield from self.announce(call_id, name, given, tool_info(name, given, self._folder), parent=parent)
 
@@ -116,7 +114,7 @@ class Updates:
     def _ended(self, block: ToolResultBlock, structure: object) -> Iterator[Json]:
         name, given = self._open.pop(block.tool_use_id, ("", {}))
         failed = bool(block.is_error)
-        if not failed and (update := self._plan.ended(name, given, structure)):
+        if not failed and (update := self._plan.ended(name, given, block.content, structure)):
             yield update
         if block.tool_use_id in self._announced:
             yield acp.tool_result(block.tool_use_id, name, block.content, structure, failed=failed)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from askdesk.core.text import shown
 from askdesk.wire.acp_tool import (
+    PLAN_TOOLS,
     Info,
     Json,
     changed_places,
@@ -18,6 +20,7 @@ from askdesk.wire.acp_tool import (
 )
 
 PROTOCOL = 1
+_CREATED = re.compile(r"Task #(\S+) created successfully")
 MODES: tuple[Json, ...] = (
     {"id": "default", "name": "Ask first", "description": "Claude asks before it changes anything"},
     {"id": "acceptEdits", "name": "Accept edits", "description": "Changes to files need no permission"},
@@ -101,26 +104,33 @@ class Plan:
     def __init__(self) -> None:
         self._tasks: dict[str, Json] = {}
 
-    def called(self, name: str, given: Mapping[str, Any]) -> Json | None:
-        """The update that a call makes at once; None where its result must be waited for."""
-        return _plan(todo_entries(given)) if name == "TodoWrite" else None
-
-    def ended(self, name: str, given: Mapping[str, Any], structure: object) -> Json | None:
-        """The update that the result of a call makes."""
+    def ended(self, name: str, given: Mapping[str, Any], content: object, structure: object) -> Json | None:
+        """The update that the result of a call makes; a transcript keeps only the text of it."""
         found = structure if isinstance(structure, dict) else {}
-        task = found.get("task")
-        if name == "TaskCreate" and isinstance(task, dict) and isinstance(task.get("id"), str):
-            self._tasks[task["id"]] = {**given, "status": "pending"}
-        elif name == "TaskUpdate" and isinstance(number := given.get("taskId"), str) and number in self._tasks:
-            self._tasks[number] |= {key: value for key, value in given.items() if key != "taskId"}
-            if given.get("status") == "deleted":
-                del self._tasks[number]
-        elif name == "TaskList" and isinstance(listed := found.get("tasks"), list):
-            kept = {str(each["id"]): each for each in listed if isinstance(each, dict) and "id" in each}
-            self._tasks = {number: {**self._tasks.get(number, {}), **each} for number, each in kept.items()}
-        else:
-            return None
+        match name:
+            case "TodoWrite":
+                return _plan(todo_entries(given))
+            case "TaskCreate" if number := _created(found, content):
+                self._tasks[number] = {**given, "status": "pending"}
+            case "TaskUpdate" if (number := str(given.get("taskId"))) in self._tasks:
+                self._tasks[number] |= {key: value for key, value in given.items() if key != "taskId"}
+                if given.get("status") == "deleted":
+                    del self._tasks[number]
+            case "TaskList" if isinstance(listed := found.get("tasks"), list):
+                kept = {str(each["id"]): each for each in listed if isinstance(each, dict) and "id" in each}
+                self._tasks = {number: {**self._tasks.get(number, {}), **each} for number, each in kept.items()}
+            case _:
+                return None
         return _plan(plan_entry(each) for each in self._tasks.values())
+
+
+def _created(found: Mapping[str, Any], content: object) -> str:
+    """The number of a task that was made."""
+    task = found.get("task")
+    if isinstance(task, dict) and isinstance(number := task.get("id"), str):
+        return number
+    said = _CREATED.match(content) if isinstance(content, str) else None
+    return said[1] if said else ""
 
 
 def _plan(entries: Iterable[Json]) -> Json:
@@ -212,13 +222,13 @@ def _replayed_block(
             return [chunk("agent_thought", screened(text))]
         case {"type": "tool_use", "id": str(number), "name": str(name), "input": dict(given)}:
             calls[number] = (name, given)
-            if update := plan.called(name, given):
-                return [update]
-            return [tool_call(number, name, given, tool_info(name, given, folder))]
+            info = tool_info(name, given, folder)
+            return [] if name in PLAN_TOOLS else [tool_call(number, name, given, info)]
         case {"type": "tool_result", "tool_use_id": str(number)} if number in calls:
             name, given = calls[number]
             content, failed = block.get("content"), bool(block.get("is_error"))
-            if name == "TodoWrite":
-                return []
+            if name in PLAN_TOOLS:
+                update = None if failed else plan.ended(name, given, content, None)
+                return [update] if update else []
             return [tool_result(number, name, content, None, failed=failed)]
     return []
