@@ -5,7 +5,9 @@
 is Claude with a desk. Its questions are forms in the editor, its permissions are where the editor asks for them, and
 both are live on the desk's other surfaces too: whoever answers first has answered. In Zed's settings.json:
 
-  {"agent_servers": {"Claude at a desk": {"command": "askdesk", "args": ["acp"], "env": {}}}}
+  {"agent_servers": {"Claude at a desk": {"type": "custom", "command": "askdesk", "args": ["acp"], "env": {}}}}
+
+docs/acp.md has JetBrains, Neovim and Emacs.
 
 An editor without forms is led to the desk's page (askdesk serve), or says where else to answer (askdesk inbox).
 --permission-shape safe asks such an editor with permission requests, one for each question; nothing that approves or
