@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -409,3 +411,28 @@ async def test_an_editor_that_is_gone_ends_claude_code_and_withdraws_what_it_ask
     (entry,) = await entries(here.desk)
     assert entry.settlement
     assert entry.settlement.outcome == Withdrawn("the run was interrupted")
+
+
+async def test_a_claude_code_that_dies_ends_the_prompt_with_words_for_the_person(tmp_path: Path) -> None:
+    async with room(tmp_path) as here:
+        await here.editor.initialize(**FORMS)
+        before = children()
+        session = await here.editor.open(here.claude.project)
+        here.says(ASK)
+        prompting = asyncio.ensure_future(here.editor.prompt(session))
+        await here.editor.until(lambda: here.editor.asked)
+        for number in children() - before:
+            os.kill(number, signal.SIGKILL)
+        with pytest.raises(RequestError, match="Claude Code has ended"):
+            await prompting
+        with pytest.raises(RequestError, match="Claude Code has ended"):
+            await here.editor.prompt(session)
+        (entry,) = await entries(here.desk)
+        assert entry.settlement
+        assert entry.settlement.outcome == Withdrawn("the run was interrupted")
+
+
+def children() -> set[int]:
+    """The processes that this one started."""
+    tasks = Path("/proc/self/task").glob("*/children")
+    return {int(number) for path in tasks for number in path.read_text().split()}

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_agent_sdk import PermissionResultDeny, ToolPermissionContext
 from tests.acp.editor import Editor, accepting, connected, picking, returning
 from tests.acp.room import house
 
 from askdesk.adapters import acp_editor
 from askdesk.adapters.acp_connection import Peer, RequestError
 from askdesk.adapters.acp_updates import Updates
-from askdesk.adapters.claude_gate import CalledOff
+from askdesk.adapters.claude_gate import CalledOff, Gate
 from askdesk.core.desk import Desk
 from askdesk.core.model import Answer, Answered, Ask, Asker, Declined, Outcome, Question, Questions, Withdrawn
 from askdesk.stores.memory import MemoryStore
 from askdesk.surfaces.elicitation import Guard
+from askdesk.wire import tool
 from askdesk.wire.acp import Client
 
 pytestmark = pytest.mark.anyio
@@ -266,3 +269,16 @@ async def test_an_editor_that_vanishes_settles_nothing() -> None:
         await here.editor.until(lambda: here.editor.asked)
         await here.editor.leave()
         assert await here.desk.wait(here.ask.id, timeout=0.05) is None
+
+
+async def test_a_question_that_is_called_off_denies_and_interrupts_with_the_message_that_clients_know() -> None:
+    desk = Desk(MemoryStore())
+
+    async def show(ask: Ask) -> None:
+        await desk.settle(ask.id, Declined(stop=True), by="ana", surface="editor")
+        raise CalledOff("User cancelled the question")
+
+    gate = Gate(desk, Asker("claude"), config=Path("/nowhere"), show=show)
+    given = {"questions": [{"question": "Which db?", "header": "Db", "options": [{"label": "A"}, {"label": "B"}]}]}
+    verdict = await gate(tool.NAME, given, ToolPermissionContext(tool_use_id="toolu_1"))
+    assert verdict == PermissionResultDeny(message="User cancelled the question", interrupt=True)

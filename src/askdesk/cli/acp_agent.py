@@ -63,6 +63,7 @@ def _is_wire(stream: TextIO) -> bool:
 
 
 async def _served(desk: Desk, given: Namespace) -> int:
+    from askdesk.adapters import acp_connection, claude_sdk  # noqa: F401 - who lacks one of the guests is told which
     from askdesk.adapters.acp import serve
 
     serving = asyncio.ensure_future(serve(await _agent(desk, given)))
