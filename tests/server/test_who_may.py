@@ -59,6 +59,9 @@ TABLE: Mapping[tuple[str, str], Row] = {
     ("GET", "/v1/events"): Row(401, 200, 200, 200, 200, 403, 401, 401),
     ("GET", "/v1/me"): Row(401, 200, 200, 200, 200, 403, 401, 401),
     ("GET", "/v1/openapi.json"): Row(401, 200, 200, 200, 200, 403, 401, 401),
+    ("POST", "/mcp"): Row(401, 406, 403, 406, 403, 403, 401, 401, {}),  # by who says nothing of what they take
+    ("GET", "/mcp"): Row(401, 406, 403, 406, 403, 403, 401, 401),
+    ("DELETE", "/mcp"): Row(401, 400, 403, 400, 403, 403, 401, 401),  # without a session
     ("GET", "/metrics"): Row(401, 403, 200, 403, 403, 403, 401, 401),
     ("GET", "/healthz"): Row(200, 200, 200, 200, 200, 200, 200, 200),
     **{
@@ -487,5 +490,5 @@ def test_the_table_says_for_whom_each_door_is() -> None:
     """The doors' own list of kinds, read against the table: neither may change without the other."""
     for route, row in TABLE.items():
         if KINDS[route] != ("page",) and "{name:path}" not in route[1]:  # there the name decides: test_shelf_rules.py
-            let_in = tuple(kind for kind in ("asker", "answerer") if getattr(row, kind) < 300)
+            let_in = tuple(kind for kind in ("asker", "answerer") if getattr(row, kind) not in (401, 403))
             assert KINDS[route] == (let_in if row.stranger == 401 and let_in else ()), route
