@@ -381,7 +381,7 @@ async def test_a_wait_ends_with_its_time_and_at_once_where_nothing_is_open(desk:
 async def test_what_somebody_may_not_hear_of_is_neither_told_nor_waited_for(desk: Desk) -> None:
     await settle(desk, await desk.leave(WHICH, asker=AGENT))
     await desk.leave(WHICH, asker=AGENT)
-    assert await desk.left_by(AGENT, timeout=None, knows=lambda _: False) == ((), ())
+    assert await desk.left_by(AGENT, timeout=None, seen=lambda _: None) == ((), ())
 
 
 CONSUMER = """

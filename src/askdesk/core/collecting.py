@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from askdesk.core import owed
 from askdesk.core.clock import Clock, nap
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from askdesk.core.desk import Desk
 
 log = logging.getLogger("askdesk")
+
+
+Seen: TypeAlias = Callable[[Entry], Entry | None]
 
 
 class Left(NamedTuple):
@@ -48,23 +51,21 @@ class _Waking:
         return heard
 
 
-async def left_by(
-    desk: Desk, asker: Asker, clock: Clock, *, timeout: float | None, knows: Callable[[Ask], bool]
-) -> Left:
+async def left_by(desk: Desk, asker: Asker, clock: Clock, *, timeout: float | None, seen: Seen) -> Left:
     """See Desk.left_by."""
     if timeout is not None and timeout <= 0:
-        return await _read(desk, asker, knows)
+        return await _read(desk, asker, seen)
     waking = _Waking()
     stop_hints = desk.store.hints(waking.hear)  # before the first read, so no change is missed
     stop_timer = clock.later(timeout, waking.end) if timeout is not None else None
     try:
-        left = await _read(desk, asker, knows)
+        left = await _read(desk, asker, seen)
         while left.open and not left.settled:
             await nap(clock, waking.woken, _soonest(left))
             if waking.is_over:
-                return await _read(desk, asker, knows)
+                return await _read(desk, asker, seen)
             if _is_due(left, clock.now()) or await _concern(desk, asker, left, waking.heard()):
-                left = await _read(desk, asker, knows)
+                left = await _read(desk, asker, seen)
     finally:
         stop_hints()
         if stop_timer:
@@ -72,12 +73,15 @@ async def left_by(
     return left
 
 
-async def _read(desk: Desk, asker: Asker, knows: Callable[[Ask], bool]) -> Left:
-    entries = [entry for found in await owed.owed_at(desk.shelf, asker) if (entry := await _entry(desk, asker, found))]
-    known = sorted((entry for entry in entries if knows(entry.ask)), key=_order)
-    return Left(
-        tuple(entry for entry in known if entry.settlement), tuple(entry.ask for entry in known if not entry.settlement)
-    )
+async def _read(desk: Desk, asker: Asker, seen: Seen) -> Left:
+    found: list[Entry] = []
+    for note in await owed.owed_at(desk.shelf, asker):
+        if (entry := await _entry(desk, asker, note)) and (kept := seen(entry)):
+            found.append(kept)
+        await asyncio.sleep(0)  # each may be of megabytes: let others have their turn
+    found.sort(key=_order)
+    settled = tuple(entry for entry in found if entry.settlement)
+    return Left(settled, tuple(entry.ask for entry in found if not entry.settlement))
 
 
 async def _entry(desk: Desk, asker: Asker, found: owed.Owed) -> Entry | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from askdesk.core import owed, work
 from askdesk.core.clock import Clock, SystemClock, nap
-from askdesk.core.collecting import Left, left_by
+from askdesk.core.collecting import Left, Seen, left_by
 from askdesk.core.errors import (
     AlreadySettled,
     AskdeskError,
@@ -155,15 +155,13 @@ class Desk:
         """What an agent left and nobody has settled yet, in the order in which it was asked."""
         return (await self.left_by(asker)).open
 
-    async def left_by(
-        self, asker: Asker, *, timeout: float | None = 0, knows: Callable[[Ask], bool] = lambda _: True
-    ) -> Left:
+    async def left_by(self, asker: Asker, *, timeout: float | None = 0, seen: Seen = lambda entry: entry) -> Left:
         """What an agent left and has not collected: `settled`, as `collect` would give it, and `open`. Takes nothing.
 
-        With a timeout, or None for none, it waits until something is settled, as long as something is open. `knows`
-        leaves out the asks that somebody may not hear of.
+        With a timeout, or None for none, it waits until something is settled, as long as something is open. `seen` is
+        what somebody may see of each: less of it, or None for nothing at all.
         """
-        return await left_by(self, asker, self._clock, timeout=timeout, knows=knows)
+        return await left_by(self, asker, self._clock, timeout=timeout, seen=seen)
 
     async def delivered(self, ask_id: str, asker: Asker) -> None:
         """The agent has heard how an ask ended, so it need not be collected."""
