@@ -24,7 +24,7 @@ class Attending(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def attending(shelf: Shelf) -> AsyncIterator[None]:
-    """Let others know for as long as the block runs. A shelf that takes no note is a server's, and that is a place too."""
+    """Let others know for as long as the block runs. A shelf that takes no note is a server's: a place itself."""
     host, process = here()
     name = f"{PREFIX}{host}/{process}"
     with suppress(AskdeskError):
