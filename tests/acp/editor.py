@@ -8,11 +8,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from askdesk.adapters.acp_connection import Peer
+from pydantic import TypeAdapter, ValidationError
+
+from askdesk.adapters.acp_connection import Peer, schema
 
 SECONDS = 30.0  # a bound for what should take a fraction of one
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
+
+_MODELS: dict[str, Any] = {
+    "session/request_permission": schema.RequestPermissionRequest,
+    "elicitation/create": schema.CreateElicitationRequest,
+}
 
 Answer = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -33,9 +40,17 @@ class Editor:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.taken_back: list[str] = []
         self.completed: list[str] = []
+        self.unlawful: list[str] = []  # what breaks the protocol's own schema
         self.news = asyncio.Event()
 
+    def _check(self, model: Any, params: dict[str, Any]) -> None:
+        try:
+            TypeAdapter(model).validate_python(params)
+        except ValidationError as error:
+            self.unlawful.append(f"{params}: {error}")
+
     async def _told(self, params: dict[str, Any]) -> None:
+        self._check(schema.SessionNotification, params)
         self.told.append((params["sessionId"], params["update"]))
         self.updates.append(params["update"])
         self.news.set()
@@ -46,6 +61,7 @@ class Editor:
 
     def _asking(self, name: str) -> Answer:
         async def asked(params: dict[str, Any]) -> Any:
+            self._check(_MODELS[name], params)
             self.asked.append((name, params))
             self.news.set()
             try:
@@ -131,3 +147,4 @@ async def connected() -> AsyncIterator[tuple[Editor, asyncio.StreamReader, async
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
+    assert editor.unlawful == []

@@ -65,3 +65,4 @@ async def started(claude: Claude, *options: str, env: Mapping[str, str] | None =
                 process.kill()
             await process.wait()
             await asyncio.wait((running,), timeout=SECONDS)
+    assert editor.unlawful == []

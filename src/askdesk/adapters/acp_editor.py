@@ -34,7 +34,7 @@ from askdesk.core.surface import Present, attend_one
 from askdesk.core.text import Shown, shown
 from askdesk.wire import acp, acp_ask, tool
 from askdesk.wire.acp import Client
-from askdesk.wire.acp_ask import CANCELLED_QUESTION, Place, QuestionByPermission, Shape
+from askdesk.wire.acp_ask import CANCELLED_QUESTION, ENGLISH, Place, QuestionByPermission, Shape, Words
 from askdesk.wire.acp_tool import Json, permission_info, questions_info
 from askdesk.wire.form import Form, Left
 
@@ -42,8 +42,6 @@ log = logging.getLogger("askdesk")
 
 SURFACE = "editor"
 _TRIES = 3  # beyond one for each option
-_WAITS = "\n\nThis waits for an answer at the desk: {where}\n\n"
-_SETTLED = "\n\nSettled at the desk by {by} ({surface}).\n\n"
 
 Send: TypeAlias = Callable[[Form], Awaitable[tuple[str, Mapping[str, object]]]]
 
@@ -68,6 +66,7 @@ class House(NamedTuple):
     shape: Shape | None = None
     sent: float = 0.4  # seconds before which no person can have picked something
     left: float = 1.5  # or have closed it
+    words: Words = ENGLISH
 
 
 class _Cancelled(Exception):
@@ -94,7 +93,8 @@ class Editor:
         if settlement is None:
             return
         if settlement.submission != submission and self._house.settles and settlement.by:
-            await self.tell([_settled_elsewhere(settlement)])
+            by, surface = shown(settlement.by), shown(settlement.surface)
+            await self._say(self._house.words.settled.format(by=by, surface=surface))
         if place.call and _goes_on(settlement.outcome):
             await self.tell([acp.tool_status(place.call, "in_progress")])
 
@@ -198,7 +198,7 @@ class Editor:
         place = place if place.call else place._replace(call=ask.id)
         answers = []
         for question in ask.questions:
-            asked = QuestionByPermission(question, shape)
+            asked = QuestionByPermission(question, shape, self._house.words)
             heard = await self._collected(asked, place, shape, len(question.options) + _TRIES)
             if heard == "cancelled":
                 raise _Cancelled
@@ -231,25 +231,24 @@ class Editor:
         permission = ask.permission
         assert permission is not None  # noqa: S101 - else this is no way
         place = place if place.call else place._replace(call=ask.id)
-        result = await self._peer.request("session/request_permission", acp_ask.permission_request(place, permission))
-        if (reply := acp_ask.permission_reply(permission, result)) is None:
+        request = acp_ask.permission_request(place, permission, self._house.words)
+        result = await self._peer.request("session/request_permission", request)
+        if (reply := acp_ask.permission_reply(permission, result, self._house.words)) is None:
             log.warning("the editor answered a permission request with nothing that was offered")
             await self._say_where(ask)
         return reply
 
     async def _say_where(self, ask: Ask) -> None:
-        where = shown(await self._house.where(ask))
-        await self.tell([acp.chunk("agent_message", _WAITS.format(where=where))])
+        await self._say(self._house.words.waits.format(where=shown(await self._house.where(ask))))
+
+    async def _say(self, words: str) -> None:
+        """Between what Claude says, as a paragraph of its own."""
+        await self.tell([acp.chunk("agent_message", f"\n\n{words}\n\n")])
 
 
 def _message(ask: Ask) -> Shown:
     texts: list[Any] = [question.text for question in ask.questions]
     return shown("\n".join(texts), lines=True)
-
-
-def _settled_elsewhere(settlement: Settlement) -> Json:
-    words = _SETTLED.format(by=shown(settlement.by), surface=shown(settlement.surface))
-    return acp.chunk("agent_message", words)
 
 
 def _goes_on(outcome: Outcome) -> bool:

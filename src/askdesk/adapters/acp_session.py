@@ -183,7 +183,7 @@ class Session:
             asyncio.get_running_loop().call_later(_PATIENCE, turn.end)
         if self._opened.done() and not self._opened.cancelled() and self._running and not self._running.done():
             try:
-                await self._opened.result().stop()
+                await asyncio.wait_for(self._opened.result().stop(), _PATIENCE)
             except Exception as error:  # noqa: BLE001 - the SDK's have no common root
                 log.warning("Claude Code did not hear that it should stop: %s", type(error).__name__)
 

@@ -11,6 +11,7 @@ import anyio
 
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError
+from askdesk.core.model import Asker
 
 Tell: TypeAlias = Callable[[float], Awaitable[None]]
 """Tells the host that its call is still alive: how many times by now."""
@@ -36,7 +37,9 @@ async def _keep_telling(tell: Tell, every: float) -> None:
             await tell(count := count + 1)
 
 
-async def take_back(desk: Desk, ask_id: str) -> None:
-    """Nobody waits for it any more, so nobody should be made to decide."""
+async def take_back(desk: Desk, ask_id: str, asker: Asker | None = None) -> None:
+    """Nobody waits for it any more, so nobody should be made to decide; an answer that was quicker is still owed."""
     with anyio.move_on_after(_GOODBYE_SECONDS, shield=True), suppress(AskdeskError):
         await desk.withdraw(ask_id, "the agent stopped waiting")
+        if asker:
+            await desk.delivered(ask_id, asker)

@@ -20,6 +20,7 @@ from askdesk.core.model import Ask
 if TYPE_CHECKING:
     from askdesk.adapters.acp import Agent
     from askdesk.adapters.acp_editor import House
+    from askdesk.wire.acp_ask import Words
 
 
 _MODES = ("default", "acceptEdits", "plan", "auto")
@@ -111,6 +112,30 @@ async def _house(desk: Desk, given: Namespace) -> House:
         shape=given.permission_shape,
         sent=guard.sent,
         left=guard.left,
+        words=_words(),
+    )
+
+
+def _words() -> Words:
+    """What the editor shows of ours, in the language of the settings."""
+    from askdesk.surfaces.texts import say
+    from askdesk.wire.acp_ask import Words
+
+    return Words(
+        allow=say("editor.allow"),
+        always=say("editor.always"),
+        folders=say("editor.folders"),
+        mode=say("editor.mode"),
+        rule=say("editor.rule"),
+        every=say("editor.every"),
+        session=say("editor.session"),
+        settings=say("editor.settings"),
+        reject=say("editor.reject"),
+        skip=say("editor.skip"),
+        done=say("editor.done"),
+        cancel=say("editor.cancel"),
+        waits=say("editor.waits"),
+        settled=say("editor.settled"),
     )
 
 

@@ -14,6 +14,7 @@ ANSWERED, FAILED, INVALID, DECLINED, EXPIRED, WITHDRAWN, UNREACHABLE, STILL_OPEN
 COMMANDS = {
     "ask": "ask questions, or for a permission, and wait for the answer",
     "wait": "wait until an ask is settled, and print the result",
+    "collect": "print the results of asks that were not waited for",
     "show": "show one ask",
     "list": "list open asks, or settled ones",
     "inbox": "all open asks, live: answer one after the other",

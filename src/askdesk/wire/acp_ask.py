@@ -27,6 +27,28 @@ _LONGEST_NAME = 200
 _AIR_LEGACY = "_askUserQuestionCustomAnswer"  # where released versions of JetBrains' AIR look
 
 
+class Words(NamedTuple):
+    """Our own words in what an editor shows. Clients know the words for something else, so they are always the same."""
+
+    allow: Shown = Shown("Allow")
+    always: Shown = Shown("Always allow {rules} ({kept})")
+    folders: Shown = Shown("Allow, and open {folders} to it ({kept})")
+    mode: Shown = Shown("Allow, and switch to the mode {mode} ({kept})")
+    rule: Shown = Shown("Allow, and keep this rule: {rule}")
+    every: Shown = Shown("every call of {tool}")
+    session: Shown = Shown("this session")
+    settings: Shown = Shown("kept in {place}")
+    reject: Shown = Shown("Reject")
+    skip: Shown = Shown("Skip this question")
+    done: Shown = Shown("Done")
+    cancel: Shown = Shown("Cancel")
+    waits: Shown = Shown("This waits for an answer at the desk: {where}")
+    settled: Shown = Shown("Settled at the desk by {by} ({surface}).")
+
+
+ENGLISH = Words()
+
+
 class Place(NamedTuple):
     """Where an ask stands: a session, and a tool call of it that the client knows."""
 
@@ -113,10 +135,10 @@ def picked(result: object) -> Picked:
             return Picked()
 
 
-def permission_request(place: Place, permission: Permission) -> Json:
+def permission_request(place: Place, permission: Permission, words: Words = ENGLISH) -> Json:
     """The parameters of `session/request_permission` for a call of a tool: all of it, made from the text that binds."""
-    rules = _rules(permission)
-    always = [{"optionId": number, "name": _rule_name(rules[number]), "kind": "allow_always"} for number in rules]
+    rules = _rules(permission, words)
+    always = [{"optionId": number, "name": name, "kind": "allow_always"} for number, (name, _) in rules.items()]
     return {
         "sessionId": place.session,
         "toolCall": {
@@ -126,58 +148,57 @@ def permission_request(place: Place, permission: Permission) -> Json:
             "rawInput": permission.value,
         },
         "options": [
-            {"optionId": ALLOW, "name": "Allow", "kind": "allow_once"},
+            {"optionId": ALLOW, "name": words.allow, "kind": "allow_once"},
             *always,
-            {"optionId": REJECT, "name": "Reject", "kind": "reject_once"},
+            {"optionId": REJECT, "name": words.reject, "kind": "reject_once"},
         ],
     }
 
 
-def permission_reply(permission: Permission, result: object) -> Reply | None:
+def permission_reply(permission: Permission, result: object, words: Words = ENGLISH) -> Reply | None:
     """What a client answered; None where that is nothing that was offered. A cancelled turn stops the agent."""
-    found, rules = picked(result), _rules(permission)
+    found, rules = picked(result), _rules(permission, words)
     if found.cancelled:
         return Denied(stop=True)
     if found.option in rules:
-        return Allowed(remember=(rules[found.option],))
+        return Allowed(remember=(rules[found.option][1],))
     if found.option == ALLOW:
         return Allowed()
     return Denied() if found.option == REJECT else None
 
 
-def _rules(permission: Permission) -> dict[str, str]:
-    """What may be allowed for longer than this once, by the option's id. A rule too long to be read is left out."""
-    named = {f"{ALWAYS}_{number}": rule for number, rule in enumerate(permission.suggestions)}
-    return {number: rule for number, rule in named.items() if len(_rule_name(rule)) <= _LONGEST_NAME}
+def _rules(permission: Permission, words: Words) -> dict[str, tuple[Shown, str]]:
+    """What may be allowed for longer than this once: names and rules. A rule too long to be read is left out."""
+    named = [(_rule_name(rule, words), rule) for rule in permission.suggestions]
+    numbered = {f"{ALWAYS}_{number}": pair for number, pair in enumerate(named)}
+    return {number: pair for number, pair in numbered.items() if len(pair[0]) <= _LONGEST_NAME}
 
 
-def _rule_name(rule: str) -> Shown:
+def _rule_name(rule: str, words: Words) -> Shown:
     """A rule that Claude Code proposes to keep, in the notation of its settings."""
     value: Json = json.loads(rule)
-    kept = "this session" if value.get("destination") == "session" else f"kept in {value.get('destination')}"
+    place = value.get("destination")
+    kept = words.session if place == "session" else words.settings.format(place=place)
     match value:
         case {"type": "addRules", "behavior": "allow", "rules": [*rules]}:
-            return _name(f"Always allow {', '.join(_rule(each) for each in rules)} ({kept})")
+            name = words.always.format(rules=", ".join(_rule(each, words) for each in rules), kept=kept)
         case {"type": "addDirectories", "directories": [*folders]}:
-            return _name(f"Allow, and open {', '.join(str(each) for each in folders)} to it ({kept})")
+            name = words.folders.format(folders=", ".join(str(each) for each in folders), kept=kept)
         case {"type": "setMode", "mode": str(mode)}:
-            return _name(f"Allow, and switch to the mode {mode} ({kept})")
+            name = words.mode.format(mode=mode, kept=kept)
         case _:
-            return _name(f"Allow, and keep this rule: {rule}")
+            name = words.rule.format(rule=rule)
+    return shown(name, exact=True)
 
 
-def _rule(rule: object) -> str:
+def _rule(rule: object, words: Words) -> str:
     match rule:
         case {"toolName": str(name), "ruleContent": str(pattern)}:
             return f"{name}({pattern})"
         case {"toolName": str(name)}:
-            return f"every call of {name}"
+            return words.every.format(tool=name)
         case _:
             return json.dumps(rule)
-
-
-def _name(text: str) -> Shown:
-    return shown(text, exact=True)
 
 
 Heard: TypeAlias = Literal["more", "done", "cancelled", "nothing"]
@@ -190,8 +211,8 @@ class QuestionByPermission:
     whatever comes has answered nothing. `exact` has neither.
     """
 
-    def __init__(self, question: Question, shape: Shape) -> None:
-        self._question, self._shape = question, shape
+    def __init__(self, question: Question, shape: Shape, words: Words = ENGLISH) -> None:
+        self._question, self._shape, self._words = question, shape, words
         self._chosen: list[str] = []
         self._own = self._note = ""
 
@@ -220,9 +241,9 @@ class QuestionByPermission:
     def _options(self) -> Iterator[Json]:
         begun = bool(self._chosen or self._own)
         if begun:
-            yield _option("Done", DONE)
+            yield _option(self._words.done, DONE)
         elif self._shape == "safe":
-            yield _option("Skip this question", SKIP)
+            yield _option(self._words.skip, SKIP)
         for option_id, label in self._ids().items():
             if label not in self._chosen:
                 option = next(each for each in self._question.options if each.label == label)
@@ -230,7 +251,7 @@ class QuestionByPermission:
                 yield _option(f"{shown(label)}{about}", option_id)
         yield _option("Other (type custom answer)", OTHER)
         if self._shape == "safe":
-            yield _option("Cancel", CANCEL, "reject_once")
+            yield _option(self._words.cancel, CANCEL, "reject_once")
 
     def _ids(self) -> dict[str, str]:
         """Each label by its id: itself, but for one that could be taken for an entry of ours or would not be seen."""
