@@ -43,6 +43,7 @@ PYTHON_PAGE = blocks((ROOT / "docs" / "python.md").read_text("utf-8"), "python")
 SAID = [
     "",
     "EXPIRED: nobody answered",
+    'still open: 1\nANSWERED: the person chose among your options.\n- "Which database?" = "SQLite"\n',
     "run {'command': 'make deploy'}",
     '= "Day.js"',
     '(what README.md holds)\nDENIED: the application did not allow this call; it did not run. It said: "only files of '

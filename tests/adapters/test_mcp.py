@@ -375,13 +375,6 @@ def test_without_the_library_the_command_says_what_to_install(tmp_path: Path) ->
     assert ran == Ran(1, "", "askdesk: mcp is not installed: pip install 'askdesk[mcp]'\n")
 
 
-def test_without_a_mode_the_command_says_which_there_is() -> None:
-    ran = askdesk("mcp")
-    assert ran == Ran(
-        2, "", "askdesk: so far there is one way to use this: askdesk mcp --permission-prompt (--help tells how)\n"
-    )
-
-
 def test_a_store_that_cannot_be_opened_is_told_and_nothing_is_served(tmp_path: Path) -> None:
     (tmp_path / "desk.db").write_bytes(b"no database, but longer than a header of one would be" * 4)
     ran = askdesk("mcp", "--permission-prompt", "--store", str(tmp_path / "desk.db"))

@@ -12,10 +12,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Protocol
 
-from acp.schema import RequestPermissionRequest
-
 from askdesk.adapters import acp_elicitation
-from askdesk.adapters.acp_connection import Method, RequestError, read
+from askdesk.adapters.acp_connection import Method, RequestError, read, schema
 from askdesk.adapters.acp_steps import Told
 from askdesk.adapters.asking import Asking, Show
 from askdesk.adapters.form_rounds import FormDesk
@@ -73,7 +71,7 @@ class Asks:
 
     async def _permission(self, params: dict[str, Any]) -> dict[str, Any]:
         given = _known(params)
-        self._check_session(read(RequestPermissionRequest, given).session_id)
+        self._check_session(read(schema.RequestPermissionRequest, given).session_id)
         options = offered(given["options"])
         try:
             asked = acp_question.asked(given, self._told.known(given["toolCall"]), self.asker.project)

@@ -19,28 +19,21 @@ from datetime import timedelta
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
+from askdesk.adapters.acp_asks import Asks
+from askdesk.adapters.acp_connection import Peer, RequestError, read, schema
+from askdesk.adapters.acp_steps import Told
 from askdesk.adapters.agent_process import AgentProcess, running
 from askdesk.adapters.asking import Show
 from askdesk.adapters.ear import listen
 from askdesk.adapters.steps import Ended, Step
 from askdesk.core.desk import Desk
-from askdesk.core.errors import AgentFailed, InvalidAsk, MissingGuest
+from askdesk.core.errors import AgentFailed, InvalidAsk
 from askdesk.core.model import Asker
 from askdesk.core.process import here
 from askdesk.core.text import is_blank, shown
 from askdesk.core.work import Instruction
 
-try:
-    from acp.schema import InitializeResponse, NewSessionResponse
-    from pydantic import BaseModel, ValidationError
-
-    from askdesk.adapters.acp_asks import Asks
-    from askdesk.adapters.acp_connection import Peer, RequestError
-    from askdesk.adapters.acp_steps import Told
-except ImportError:
-    raise MissingGuest("agent-client-protocol", "acp") from None
-
-_Model = TypeVar("_Model", bound=BaseModel)
+_Answer = TypeVar("_Answer", schema.InitializeResponse, schema.NewSessionResponse)
 
 VERSION = 1
 _SIGN_IN_FIRST = -32000
@@ -128,7 +121,7 @@ class AcpAgent:
         self._asks = Asks(desk, asker, self._told, self, deadline=deadline, show=show)
         self._peer = Peer({**self._asks.methods, "session/update": self._updated}, process.writer, process.reader)
         self.session = ""
-        self._agreed: InitializeResponse | None = None
+        self._agreed: schema.InitializeResponse | None = None
         self._next: asyncio.Queue[_Words | None] = asyncio.Queue()  # None once it is gone
         self._unsaid: list[str] = []
         self._steps: asyncio.Queue[Step | None] | None = None  # of the turn that runs
@@ -153,7 +146,7 @@ class AcpAgent:
         """Agree on the protocol and open a session, or one of before."""
         try:
             async with asyncio.timeout(_BEGINNING):
-                self._agreed = _read(InitializeResponse, await self._peer.request("initialize", _introduction()))
+                self._agreed = _read(schema.InitializeResponse, await self._peer.request("initialize", _introduction()))
             if self._agreed.protocol_version != VERSION:
                 raise AgentFailed(f"it speaks version {self._agreed.protocol_version} of ACP, and not {VERSION}")
             self.session = await self._opened(self._agreed, resume)
@@ -165,17 +158,17 @@ class AcpAgent:
             raise AgentFailed("it does not answer; does it speak ACP on its standard streams?") from None
         self._asks.asker = self._named(self._agreed)
 
-    async def _opened(self, agreed: InitializeResponse, resume: str | None) -> str:
+    async def _opened(self, agreed: schema.InitializeResponse, resume: str | None) -> str:
         where = {"cwd": self._folder, "mcpServers": []}
         if resume is None:
-            return _read(NewSessionResponse, await self._peer.request("session/new", where)).session_id
+            return _read(schema.NewSessionResponse, await self._peer.request("session/new", where)).session_id
         if agreed.agent_capabilities is None or not agreed.agent_capabilities.load_session:
             raise AgentFailed("it cannot go on with a session of before")
         self.session = resume  # all that was said in it is told again, before the answer to this
         await self._peer.request("session/load", {**where, "sessionId": resume})
         return resume
 
-    def _named(self, agreed: InitializeResponse) -> Asker:
+    def _named(self, agreed: schema.InitializeResponse) -> Asker:
         info = agreed.agent_info
         names = (self._name, (info.title if info else "") or "", info.name if info else "", self._process.name)
         before = self._asks.asker
@@ -301,13 +294,13 @@ class AcpAgent:
         return "\n".join([f"somebody has to sign in first ({words})", *(f"  {shown(way)}" for way in ways)])
 
 
-def _read(model: type[_Model], result: Any) -> _Model:
+def _read(model: type[_Answer], result: Any) -> _Answer:
     try:
-        return model.model_validate(result)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise AgentFailed(f"it does not speak ACP as it should: {shown(place)}: {first['msg']}") from None
+        return read(model, result)
+    except RequestError as error:
+        first = error.data["problems"][0] if error.data else {}
+        place, rule = shown(f"{first.get('path')}"), shown(f"{first.get('rule')}")
+        raise AgentFailed(f"it does not speak ACP as it should: {place}: {rule}") from None
 
 
 def _introduction() -> dict[str, Any]:

@@ -171,10 +171,7 @@ class DeskTools:
     async def _collected(self, given: Mapping[str, Any], caller: Caller, asker: Asker) -> Told:
         if ask_id := _text(given, "ask_id"):
             return await self._waited(await self._known(ask_id, asker), caller, asker, wait=given.get("wait", True))
-        told = await self._settled_since(asker)
-        if not told and given.get("wait") and await self._desk.uncollected(asker):
-            told = await self._until_some(asker, self._showing.patience(caller))
-        still_open = [ask.id for ask in await self._desk.uncollected(asker)]
+        told, still_open = await self._news(asker, self._showing.patience(caller) if given.get("wait") else 0)
         if told:
             return Told("\n\n".join([*told, *([f"Still open: {', '.join(still_open)}."] if still_open else [])]))
         return Told(_NOTHING.format(", ".join(still_open)) if still_open else _NOTHING_LEFT)
@@ -196,13 +193,18 @@ class DeskTools:
             if entry.settlement
         ]
 
-    async def _until_some(self, asker: Asker, patience: float) -> list[str]:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience), self._desk.watch() as hints:
-                while not (told := await self._settled_since(asker)):
-                    await anext(hints)
-                return told
-        return []
+    async def _news(self, asker: Asker, patience: float) -> tuple[list[str], list[str]]:
+        """What was settled since, once there is something or the patience ends, and the ids of what is still open."""
+        end = asyncio.get_running_loop().time() + patience
+        async with self._desk.watch() as hints:
+            while True:
+                before = [ask.id for ask in await self._desk.uncollected(asker)]  # first: nothing falls in between
+                told = await self._settled_since(asker)
+                left = end - asyncio.get_running_loop().time()
+                if told or not before or left <= 0:
+                    return told, [ask_id for ask_id in before if not any(ask_id in text for text in told)]
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(anext(hints), left)
 
 
 def _told(ask: Ask, settlement: Settlement) -> Told:

@@ -15,10 +15,10 @@ from askdesk.core.errors import AgentFailed, MissingGuest
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("prompt", nargs="?", metavar="PROMPT")
-    parser.add_argument("--run", metavar="COMMAND", help="the agent: a command that speaks ACP")
-    run_screen.arguments(parser)
-    parser.add_argument("--agent", default="", metavar="NAME", help="how people know it (default: as it calls itself)")
+    under = parser.add_argument_group("to run an agent under the desk")
+    under.add_argument("prompt", nargs="?", metavar="PROMPT")
+    under.add_argument("--run", metavar="COMMAND", help="the agent: a command that speaks ACP")
+    run_screen.arguments(under)
 
 
 def run(given: Namespace) -> int:

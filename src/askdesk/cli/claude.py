@@ -35,6 +35,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--park-after", type=duration, metavar="SPAN", help="end while a question waits longer than this"
     )
+    parser.add_argument(
+        "--deadline", type=duration, metavar="SPAN", help="let each ask expire after 90s, 10m, 2h or 3d"
+    )
     run_screen.arguments(parser)
     parser.add_argument("--model", metavar="NAME", help="which model")
     parser.add_argument("--permission-mode", choices=_MODES, metavar="MODE", help=f"one of {', '.join(_MODES)}")

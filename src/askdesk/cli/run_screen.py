@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, _ArgumentGroup
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, assert_never
 
 from askdesk.adapters.steps import Called, Ended, Piece, Said, Step
-from askdesk.cli.command import duration, plain_argument, print_json, read_file, say
+from askdesk.cli.command import plain_argument, print_json, read_file, say
 from askdesk.cli.main import ANSWERED, DECLINED, FAILED, STILL_OPEN
 from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk, Unreachable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LONGEST_PROMPT = 1_000_000
 
 
-def arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser | _ArgumentGroup) -> None:
     """What every run of an agent can be told."""
     parser.add_argument("--resume", metavar="SESSION", help="go on with this session")
     parser.add_argument("--stay", action="store_true", help="stay at work, for what people tell it next")
@@ -38,9 +38,6 @@ def arguments(parser: ArgumentParser) -> None:
     )
     plain_argument(parser)
     parser.add_argument("--folder", metavar="DIR", help="where it works (default: this folder)")
-    parser.add_argument(
-        "--deadline", type=duration, metavar="SPAN", help="let each ask expire after 90s, 10m, 2h or 3d"
-    )
     parser.add_argument("--json", action="store_true", help="print how it ended, for programs")
 
 

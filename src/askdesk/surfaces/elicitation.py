@@ -70,7 +70,7 @@ class Dialog:
         try:
             reply = _reply(ask, returned.content)
         except InvalidReply as error:
-            return Unfit(say("dialog.unfit", why=shown(str(error), lines=True)))
+            return Unfit(say("host_dialog.unfit", why=shown(str(error), lines=True)))
         if reply is None:
             return Left(seen=returned.seconds >= self._guard.left)
         return reply if returned.seconds >= self._guard.sent else Left(seen=False)
@@ -126,20 +126,23 @@ def _reply(ask: Ask, content: Mapping[str, object]) -> Reply | None:
         case None | "":
             return None
         case _:
-            raise InvalidReply(f"decision: {say('dialog.decide')}")
+            raise InvalidReply(f"decision: {say('host_dialog.decide')}")
 
 
 def _permission_form(permission: Permission) -> Form | None:
     call = "\n".join(text_of(spans) for spans in call_lines(permission))
     if len(call) > _LONGEST_CALL:
         return None
-    options = [{"const": "allow", "title": say("dialog.allow")}, {"const": "deny", "title": say("dialog.deny")}]
+    options = [
+        {"const": "allow", "title": say("host_dialog.allow")},
+        {"const": "deny", "title": say("host_dialog.deny")},
+    ]
     properties = {
-        "decision": {"type": "string", "title": say("dialog.decision"), "oneOf": options},
-        "reason": {"type": "string", "title": say("dialog.reason"), "description": say("dialog.reason_hint")},
+        "decision": {"type": "string", "title": say("host_dialog.decision"), "oneOf": options},
+        "reason": {"type": "string", "title": say("host_dialog.reason"), "description": say("host_dialog.reason_hint")},
     }
-    return Form(f"{say('dialog.may')}\n\n{call}", {"type": "object", "properties": properties})
+    return Form(f"{say('host_dialog.may')}\n\n{call}", {"type": "object", "properties": properties})
 
 
 def _words() -> wire.Words:
-    return wire.Words(*(say(f"dialog.{name}") for name in wire.Words._fields))
+    return wire.Words(*(say(f"host_dialog.{name}") for name in wire.Words._fields))
