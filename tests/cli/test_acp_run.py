@@ -129,11 +129,12 @@ def test_a_person_who_stops_it_ends_it() -> None:
     assert (ran.code, ran.out, ran.err.splitlines()[-1]) == (3, "", "askdesk: stopped by a person")
 
 
-def test_ctrl_c_withdraws_what_it_asked_and_ends_the_agent() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_it_withdraws_what_it_asked_and_ends_the_agent(number: signal.Signals) -> None:
     with started("--surface", "none", json.dumps([PERMISSION])) as process:
         ask = the_open_ask()
         (agent,) = _children_of(process.pid)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         ran = ended(process)
     assert (ran.code, ran.err.splitlines()[-1]) == (1, "askdesk: stopped")
     settlement = kept(ask.id).settlement

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from argparse import ArgumentParser, Namespace
 from contextlib import aclosing
 
+from askdesk.adapters.threads import is_cancelled
 from askdesk.cli import run_screen
 from askdesk.cli.command import on_desk, say
 from askdesk.cli.main import FAILED, INVALID
@@ -31,7 +34,15 @@ def run(given: Namespace) -> int:
         return say(f"--folder: there is no folder {given.folder}", INVALID)
 
     async def work(desk: Desk) -> int:
-        return await _ended(desk, given, prompt)
+        running = asyncio.ensure_future(_ended(desk, given, prompt))
+        for number in (signal.SIGTERM, signal.SIGHUP):  # so that the agent never outlives us
+            asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            if is_cancelled():  # by Ctrl-C
+                raise
+            return say("stopped", FAILED)
 
     return on_desk(given.store, work, create=True)
 
