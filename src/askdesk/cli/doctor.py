@@ -122,7 +122,7 @@ def _hooks(given: str | None) -> Iterable[Finding]:
         path = claude_code.settings_path(scope)
         about = f"hooks, {scope}"
         try:
-            hooks = [hook for _, hook in claude_code.ours(claude_code.SettingsFile(path).settings)]
+            hooks = [hook for _, hook in claude_code.ours(claude_code.ClaudeSettings(path).settings)]
         except InvalidSettings as error:
             yield Finding(about, str(error), wrong=True)
             continue

@@ -61,7 +61,7 @@ def run(given: Namespace) -> int:
         return say(f"claude --plugin-dir {claude_code.PLUGIN}")
     if not given.dry_run and (code := refused_to_agents(given)) is not None:
         return code
-    file = claude_code.SettingsFile(claude_code.settings_path(given.scope))
+    file = claude_code.ClaudeSettings(claude_code.settings_path(given.scope))
     text = file.installed(claude_code.wanted(_way(given)))
     print_diff(file, text)
     if given.dry_run:

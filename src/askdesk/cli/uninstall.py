@@ -24,7 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace) -> int:
     if (code := refused_to_agents(given)) is not None and not given.dry_run:
         return code
-    file = claude_code.SettingsFile(claude_code.settings_path(given.scope))
+    file = claude_code.ClaudeSettings(claude_code.settings_path(given.scope))
     if not claude_code.ours(file.settings):
         return say(f"{file.path} has no hooks of ours")
     before = file.uninstalled()
