@@ -49,6 +49,8 @@ class Settings(NamedTuple):
     notify_urls: tuple[str, ...]
     notify_detail: Literal["nothing", "names", "text"]
     notify_after: float
+    dialog_seconds: float
+    host_seconds: float
 
 
 class Setting(NamedTuple):
@@ -184,6 +186,22 @@ SETTINGS = (
         lambda _: 5.0,
         "5",
         "how many seconds an ask may be open before anybody is told",
+    ),
+    Setting(
+        "dialog.seconds",
+        "ASKDESK_DIALOG_SECONDS",
+        float,
+        lambda _: 1.5,
+        "1.5",
+        "a host's dialog that is declined or closed sooner was shown to nobody, and the ask stays open",
+    ),
+    Setting(
+        "host.seconds",
+        "ASKDESK_HOST_SECONDS",
+        float,
+        lambda _: 0.0,
+        "what is known of the host",
+        "how long an MCP host lets a call of a tool take; shortly before, it is told that the ask is still open",
     ),
 )
 

@@ -1,7 +1,7 @@
-"""MCP over standard input and output: one tool that an agent's host asks before the agent may call another one.
+"""MCP, in both of its eras: our tools for any host, over standard input and output or as an ASGI application.
 
-Made for `claude -p --permission-prompt-tool`. The only file that knows the mcp library, whose import takes longer than
-everything else here: load this one last. Whatever breaks is a deny in plain words; only a person's yes is an allow.
+The only file that knows how the mcp library serves; its import takes longer than everything else here, so load it last.
+What the tools do is in `mcp_tools` and `mcp_prompt`.
 """
 
 from __future__ import annotations
@@ -13,170 +13,170 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any, TypeAlias, cast
 
-from askdesk.core.desk import Desk, new_id
-from askdesk.core.errors import AskdeskError, InvalidAsk, KeyReused, MissingGuest, Problem, quoted
-from askdesk.core.limits import OPEN, Limits
-from askdesk.core.model import Ask, Asker, Permission, PreviewFormat, Questions
-from askdesk.wire import permission
+from askdesk.adapters import mcp_prompt
+from askdesk.adapters.mcp_prompt import PermissionPrompt
+from askdesk.adapters.mcp_tools import Caller, DeskTools, Link, Show, Told, Wanted
+from askdesk.core.errors import MissingGuest, quoted
+from askdesk.wire import mcp as wire
+from askdesk.wire.form import Form
 
 try:
     import anyio
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
+    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
     from mcp.server.stdio import stdio_server
-    from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
+    from mcp.types import (
+        CallToolRequestParams,
+        CallToolResult,
+        ElicitRequest,
+        ElicitRequestFormParams,
+        ElicitRequestURLParams,
+        ElicitResult,
+        InputRequiredResult,
+        ListToolsResult,
+        TextContent,
+        Tool,
+        ToolAnnotations,
+    )
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 except ImportError:
     raise MissingGuest("mcp", "mcp") from None
 
 log = logging.getLogger("askdesk")
 
-Tell: TypeAlias = Callable[[float], Awaitable[None]]
-"""Tells the client that the call is still alive: how many times by now."""
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Handled: TypeAlias = CallToolResult | InputRequiredResult
 
-NAME = "approve"
-_GOODBYE_SECONDS = 3.0  # to take an ask back where nobody waits for it any more
-_UNASKED = "NOT ALLOWED: nobody could be asked, so the call did not run. This is not consent: do not work around it."
-_INVALID = "NOT ALLOWED: the call breaks these rules, so nobody was asked and it did not run.\n{}"
-_TOOL = Tool(
-    name=NAME,
-    description="Ask people whether an agent may call a tool, or put its questions to them.",
-    input_schema={
-        "type": "object",
-        "properties": {
-            "tool_name": {"type": "string", "description": "The tool that the agent wants to call"},
-            "input": {"type": "object", "description": "What it would be called with"},
-            "tool_use_id": {"type": "string", "description": "The call's id"},
-        },
-        "required": ["tool_name", "input"],
-    },
-)
+NAME = "askdesk"
+_KEY = "dialog"  # of the one thing that a host is asked to show
+_LINK_VERSIONS = ("2025-11-25", *MODERN_PROTOCOL_VERSIONS)
+_AS_LONG_AS_IT_TAKES = 10 * 365 * 86_400.0  # seconds that sealed state holds: whether the ask is open is looked up
 
 
-class PermissionPrompt:
-    """Puts the calls that a host asks about on a desk, and waits for as long as it takes.
+def tool_server(
+    tools_of: Callable[[Context], Awaitable[DeskTools]], tools: tuple[wire.Tool, ...], *, version: str, key: bytes
+) -> Server[Any]:
+    """A server of our tools. What a host brings back from a dialog is sealed with the key: with the same one after a
+    restart, it still holds."""
 
-    While it waits it tells the client so, every so many seconds: hosts give up on a tool that is silent.
-    """
+    async def call_tool(context: Context, params: CallToolRequestParams) -> Handled:
+        desk_tools = await tools_of(context)
+        return _handled(await desk_tools.call(params.name, params.arguments or {}, _caller(context, params)))
 
-    def __init__(
-        self,
-        desk: Desk,
-        asker: Asker,
-        *,
-        folder: str = "",
-        deadline: timedelta | None = None,
-        previews: PreviewFormat = "markdown",
-        limits: Limits = OPEN,
-        tell_every: float = 30.0,
-    ) -> None:
-        self._desk, self._asker, self._folder = desk, asker, folder
-        self._deadline, self._previews, self._limits = deadline, previews, limits
-        self._tell_every = tell_every
+    server = _server(tools, call_tool, version)
+    security = RequestStateSecurity(keys=[key], ttl=_AS_LONG_AS_IT_TAKES)
+    server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
+    return server
 
-    async def decided(self, given: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
-        """The verdict on a call, as hosts expect it. Cancelled, it takes the ask back."""
-        telling = asyncio.ensure_future(self._keep_telling(tell))
+
+def prompt_server(prompt: PermissionPrompt, *, version: str) -> Server[Any]:
+    """A server of the one tool that `claude -p` asks before it runs another."""
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> Handled:
+        if params.name != mcp_prompt.NAME:
+            return _handled(Told(f"there is no tool {quoted(params.name)}", is_error=True))
+        verdict = await prompt.decided(params.arguments or {}, _teller(context))
+        return _handled(Told(json.dumps(verdict, ensure_ascii=False)))
+
+    return _server((mcp_prompt.TOOL,), call_tool, version)
+
+
+def _server(
+    tools: tuple[wire.Tool, ...],
+    call_tool: Callable[[Context, CallToolRequestParams], Awaitable[Handled]],
+    version: str,
+) -> Server[Any]:
+    listed = ListToolsResult(tools=[_tool(tool) for tool in tools])
+
+    async def list_tools(context: Context, params: object) -> ListToolsResult:
+        return listed
+
+    schemas = {tool.name: tool.schema for tool in tools}
+    return Server(
+        NAME, version=version, on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=schemas.get
+    )
+
+
+def _tool(tool: wire.Tool) -> Tool:
+    return Tool(
+        name=tool.name,
+        title=tool.title or None,
+        description=tool.description,
+        input_schema=tool.schema,
+        annotations=ToolAnnotations.model_validate(tool.annotations) if tool.annotations else None,
+        _meta=tool.metadata or None,
+    )
+
+
+def _handled(made: Told | Wanted) -> Handled:
+    if isinstance(made, Told):
+        return CallToolResult(content=[TextContent(type="text", text=made.text)], is_error=made.is_error)
+    shows = made.shows
+    params: ElicitRequestFormParams | ElicitRequestURLParams
+    if isinstance(shows, Link):
+        params = ElicitRequestURLParams(message=shows.message, url=shows.url)
+    else:
+        params = ElicitRequestFormParams(message=shows.message, requested_schema=shows.schema)
+    return InputRequiredResult(input_requests={_KEY: ElicitRequest(params=params)}, request_state=made.state)
+
+
+def _caller(context: Context, params: CallToolRequestParams) -> Caller:
+    """Who calls, and what they can show. In the era of handshakes they are asked while they wait, if they can be."""
+    session = context.session
+    client = session.client_params
+    modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    can_show = modern or session.can_send_request
+    elicitation = session.client_capabilities.elicitation if session.client_capabilities and can_show else None
+    has_links = elicitation is not None and elicitation.url is not None
+    returned = (params.input_responses or {}).get(_KEY)
+    return Caller(
+        name=client.client_info.name if client else "",
+        tell=_teller(context),
+        has_forms=elicitation is not None and (elicitation.form is not None or not has_links),
+        has_links=has_links and context.protocol_version in _LINK_VERSIONS,
+        show=None if modern else _shower(context),
+        state=params.request_state,
+        returned=_returned(returned),
+    )
+
+
+def _returned(response: object) -> tuple[str, Mapping[str, object]] | None:
+    return (response.action, response.content or {}) if isinstance(response, ElicitResult) else None
+
+
+def _teller(context: Context) -> Callable[[float], Awaitable[None]]:
+    async def tell(count: float) -> None:
+        await context.session.report_progress(count, message="waiting for a person")
+
+    return tell
+
+
+def _shower(context: Context) -> Show:
+    async def show(shows: Form | Link) -> tuple[str, Mapping[str, object]]:
+        session, related = context.session, context.request_id
         try:
-            body, key = self._read(given)
-            return await self._verdict(body, key)
-        except InvalidAsk as error:
-            return _denied(_INVALID.format(error))
-        except AskdeskError as error:
-            log.error("a call is denied, because nobody could be asked: %s", error)
-            return _denied(_UNASKED)
-        except Exception:  # a host would show its text to the model
-            log.exception("a call is denied, because nobody could be asked")
-            return _denied(_UNASKED)
-        finally:
-            telling.cancel()
+            if isinstance(shows, Link):
+                result = await session.elicit_url(shows.message, shows.url, shows.id, related)
+            else:
+                result = await session.elicit_form(shows.message, shows.schema, related)
+        except Exception as error:  # noqa: BLE001 - of the library, the client and pydantic: nobody has seen it
+            log.warning("the host could not show its dialog: %s", type(error).__name__)
+            return "cancel", {}
+        return result.action, result.content or {}
 
-    def _read(self, given: Mapping[str, Any]) -> tuple[Questions | Permission, str | None]:
-        name, value, key = given.get("tool_name"), given.get("input"), given.get("tool_use_id") or None
-        problems = []
-        if not isinstance(name, str):
-            problems.append(Problem("tool_name", f"must be text, is {quoted(name)}"))
-        if not isinstance(value, Mapping):
-            problems.append(Problem("input", f"must be an object, is {quoted(value)}"))
-        if not isinstance(key, str | None):
-            problems.append(Problem("tool_use_id", f"must be text, is {quoted(key)}"))
-        if problems:
-            raise InvalidAsk(problems)
-        return permission.body(name, value, folder=self._folder, limits=self._limits), key  # type: ignore[arg-type]
-
-    async def _verdict(self, body: Questions | Permission, key: str | None) -> dict[str, Any]:
-        ask_id = new_id()  # known before it is kept, so that it can be taken back at any moment
-        try:
-            ask = await self._posted(body, key, ask_id)
-            ask_id = ask.id
-            settlement = await self._desk.wait(ask_id)
-        except BaseException:  # cancelled: the client takes its call back, or is gone; else the call will be denied
-            await self._take_back(ask_id)
-            raise
-        assert settlement is not None  # noqa: S101 - a wait without a timeout ends with a settlement
-        return permission.decision(ask.body, settlement.outcome)
-
-    async def _take_back(self, ask_id: str) -> None:
-        """Nobody waits for it any more, so nobody should be made to decide."""
-        with anyio.move_on_after(_GOODBYE_SECONDS, shield=True), suppress(AskdeskError):
-            await self._desk.withdraw(ask_id, "the agent stopped waiting")
-
-    async def _posted(self, body: Questions | Permission, key: str | None, ask_id: str) -> Ask:
-        try:
-            return await self._desk.post(
-                body,
-                asker=self._asker,
-                key=key,
-                deadline=self._deadline,
-                preview_format=self._previews if isinstance(body, Questions) else "none",
-                id=ask_id,
-            )
-        except KeyReused as error:
-            standing = (await self._desk.get(error.ask_id)).ask
-            if isinstance(body, Permission) and standing.permission and standing.permission.digest == body.digest:
-                return standing  # the same call, which another door has put with more said about it
-            raise
-
-    async def _keep_telling(self, tell: Tell) -> None:
-        count = 0.0
-        while True:
-            await asyncio.sleep(self._tell_every)
-            with suppress(Exception):  # whoever is gone is noticed elsewhere
-                await tell(count := count + 1)
+    return show
 
 
-def _denied(message: str) -> dict[str, Any]:
-    return {"behavior": "deny", "message": message}
-
-
-async def serve(prompt: PermissionPrompt, version: str) -> None:
-    """Serve the tool on standard input and output until the client is gone."""
-
-    async def list_tools(context: ServerRequestContext[Any], params: object) -> ListToolsResult:
-        return ListToolsResult(tools=[_TOOL])
-
-    async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        if params.name != NAME:
-            return CallToolResult(content=[_text(f"there is no tool {quoted(params.name)}")], is_error=True)
-
-        async def tell(count: float) -> None:
-            await context.session.report_progress(count, message="waiting for a person")
-
-        verdict = await prompt.decided(params.arguments or {}, tell)
-        return CallToolResult(content=[_text(json.dumps(verdict, ensure_ascii=False))])
-
-    server = Server("askdesk", version=version, on_list_tools=list_tools, on_call_tool=call_tool)
-    async with stdio_server(stdin=cast("anyio.AsyncFile[str]", _lines())) as (incoming, outgoing):
+async def serve(server: Server[Any], ending: Callable[[], None] = lambda: None) -> None:
+    """Serve on standard input and output until the client is gone; `ending` is told when it goes."""
+    async with stdio_server(stdin=cast("anyio.AsyncFile[str]", _lines(ending))) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def _text(text: str) -> TextContent:
-    return TextContent(type="text", text=text)
-
-
-async def _lines() -> AsyncIterator[str]:
+async def _lines(ending: Callable[[], None]) -> AsyncIterator[str]:
     """The lines of standard input, read where nothing waits for the read to end: a signal must be able to end us."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -197,3 +197,4 @@ async def _lines() -> AsyncIterator[str]:
     threading.Thread(target=read, daemon=True, name="askdesk-stdin").start()
     while (line := await lines.get()) is not None:
         yield line
+    ending()

@@ -29,7 +29,10 @@ def run(given: Namespace) -> int:
         return say(f"this is an agent's shell ({variable} is set); a person should answer, or use --force", INVALID)
 
     async def inbox(desk: Desk) -> int:
-        return await _inbox(desk, given)
+        from askdesk.surfaces.attending import attending
+
+        async with attending(desk.shelf):
+            return await _inbox(desk, given)
 
     return on_desk(given.store, inbox, create=True)
 

@@ -1,16 +1,24 @@
-"""Speak the Model Context Protocol on standard input and output.
+"""Speak the Model Context Protocol on standard input and output, for any agent host.
+
+  askdesk mcp
+
+gives the host's agent four tools: ask_user_question, ask_permission, and for those who go on working
+ask_without_waiting and collect_answers. What it asks is shown in the host's own dialog, where it has one, and on the
+desk (askdesk inbox, askdesk serve, askdesk answer); the first answer wins. `askdesk install NAME` writes the host's
+configuration; by hand it is most often
+
+  {"mcpServers": {"askdesk": {"command": "askdesk", "args": ["mcp"]}}}
 
   askdesk mcp --permission-prompt
 
-is the tool that `claude -p` asks before it runs another one: people get Claude Code's questions and permissions on
-the desk, and it waits for them as long as it takes. In mcp.json:
+is the tool that `claude -p` asks before it runs another one. In mcp.json:
 
   {"mcpServers": {"askdesk": {"command": "askdesk", "args": ["mcp", "--permission-prompt"], "timeout": 2147483647}}}
 
   claude -p "…" --mcp-config mcp.json --permission-prompt-tool mcp__askdesk__approve
 
-"timeout" is in milliseconds: how long Claude Code lets one call take (here: the most it knows, 24 days). Answer with
-askdesk inbox, askdesk serve or askdesk answer. When Claude Code no longer waits, the ask is withdrawn.
+"timeout" is in milliseconds: how long Claude Code lets one call take (here: the most it knows, 24 days). When Claude
+Code no longer waits, the ask is withdrawn.
 """
 
 from __future__ import annotations
@@ -21,18 +29,37 @@ import signal
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
-from askdesk.cli.command import duration, on_desk, say
-from askdesk.cli.main import ANSWERED, INVALID
+from askdesk.cli.command import duration, on_desk
+from askdesk.cli.main import ANSWERED
 from askdesk.core.desk import Desk
+from askdesk.core.model import Asker
+
+if TYPE_CHECKING:
+    from askdesk.adapters.mcp_tools import DeskTools, HostDialog, Place
+    from askdesk.settings import Settings
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--permission-prompt", action="store_true", help="be the tool of --permission-prompt-tool")
+    parser.add_argument("--no-dialog", action="store_true", help="ask at the desk alone, not in the host's dialog")
     parser.add_argument(
-        "--deadline", type=duration, metavar="SPAN", help="deny after 90s, 10m, 2h or 3d (default: wait)"
+        "--notes", action="store_true", help="let people put a note to each answer in the host's dialog"
     )
-    parser.add_argument("--agent", default="claude", metavar="NAME", help="who asks (default: claude)")
+    parser.add_argument(
+        "--limit",
+        type=duration,
+        metavar="SPAN",
+        help="how long the host lets a call take (default: the setting `host.seconds`, or what is known of the host)",
+    )
+    parser.add_argument(
+        "--deadline",
+        type=duration,
+        metavar="SPAN",
+        help="let each ask expire after 90s, 10m, 2h or 3d (default: never)",
+    )
+    parser.add_argument("--agent", metavar="NAME", help="who asks (default: the host's name; claude for the prompt)")
     parser.add_argument("--project", metavar="NAME", help="what it is about (default: this folder)")
     parser.add_argument(
         "--session",
@@ -46,42 +73,126 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--progress",
         type=duration,
-        default=timedelta(seconds=30),
+        default=timedelta(seconds=15),
         metavar="SPAN",
-        help="how often to tell the client that a person is still waited for (default: 30s)",
+        help="how often to tell the host that a person is still waited for (default: 15s)",
     )
 
 
 def run(given: Namespace) -> int:
-    if not given.permission_prompt:
-        return say("so far there is one way to use this: askdesk mcp --permission-prompt (--help tells how)", INVALID)
+    async def serve(desk: Desk) -> int:
+        return await (_prompt(desk, given) if given.permission_prompt else _tools(desk, given))
 
-    async def prompt(desk: Desk) -> int:
-        return await _prompt(desk, given)
-
-    return on_desk(given.store, prompt, create=True)
+    return on_desk(given.store, serve, create=True)
 
 
 async def _prompt(desk: Desk, given: Namespace) -> int:
     from askdesk import __version__
-    from askdesk.adapters.mcp import PermissionPrompt, serve
+    from askdesk.adapters.mcp import prompt_server, serve
+    from askdesk.adapters.mcp_prompt import PermissionPrompt
     from askdesk.core.limits import OPEN
-    from askdesk.open import asker_here, sized, this_folder
+    from askdesk.open import sized, this_folder
     from askdesk.settings import load
 
-    folder = this_folder()
     prompt = PermissionPrompt(
         desk,
-        asker_here(given.agent, session=given.session, project=folder if given.project is None else given.project),
-        folder=folder,
+        _asker(given, "claude"),
+        folder=this_folder(),
         deadline=given.deadline,
         previews=given.previews,
         limits=sized(OPEN, load()),
         tell_every=given.progress.total_seconds(),
     )
-    serving = asyncio.ensure_future(serve(prompt, __version__))
+    return await _until_gone(serve(prompt_server(prompt, version=__version__)))
+
+
+async def _tools(desk: Desk, given: Namespace) -> int:
+    from askdesk import __version__
+    from askdesk.adapters.mcp import serve, tool_server
+    from askdesk.settings import load
+
+    tools = await _desk_tools(desk, given, load())
+
+    async def the_same(_: object) -> DeskTools:
+        return tools
+
+    def end() -> None:
+        tools.is_ending = True
+
+    server = tool_server(the_same, tools.tools, version=__version__, key=await _seal(desk, load()))
+    return await _until_gone(serve(server, end), end)
+
+
+async def _desk_tools(desk: Desk, given: Namespace, settings: Settings) -> DeskTools:
+    from askdesk.adapters.mcp_tools import DeskTools
+    from askdesk.core.limits import OPEN
+    from askdesk.open import sized
+
+    return DeskTools(
+        desk,
+        lambda host: _asker(given, host or "mcp host"),
+        await _place(desk, given, settings),
+        limits=sized(OPEN, settings),
+        previews=given.previews,
+        deadline=given.deadline,
+        seconds=given.limit.total_seconds() if given.limit else settings.host_seconds or None,
+        tell_every=given.progress.total_seconds(),
+    )
+
+
+async def _place(desk: Desk, given: Namespace, settings: Settings) -> Place:
+    """Where people are: in the host's dialog, unless they may not answer here; on a page; at an inbox."""
+    from askdesk.adapters.mcp_tools import Place
+    from askdesk.open import answered_at, name_here
+    from askdesk.surfaces import serving
+    from askdesk.surfaces.attending import is_attended
+    from askdesk.surfaces.elicitation import Dialog, Guard
+    from askdesk.surfaces.texts import speak
+
+    speak(settings.language)
+    server = getattr(desk.store, "url", None)  # of a desk elsewhere, whose page is a place to answer by itself
+    by = await name_here(desk, settings.by)
+    guard = Guard(left=settings.dialog_seconds)
+
+    def dialog(host: str) -> HostDialog:
+        return Dialog(desk.shelf, by, f"{host or 'host'} dialog", "mcp", notes=given.notes, guard=guard)
+
+    async def page() -> str | None:
+        return server or await serving.url(desk.shelf)
+
+    async def attended() -> bool:
+        return server is not None or await is_attended(desk.shelf)
+
+    return Place(None if given.no_dialog or answered_at(desk) else dialog, page, attended)
+
+
+async def _seal(desk: Desk, settings: Settings) -> bytes:
+    """What seals a dialog's state: kept with the desk, so that it holds after a restart."""
+    from hashlib import sha256
+
+    from askdesk.core.seal import key
+
+    if settings.token and getattr(desk.store, "url", None):  # the shelf of a desk elsewhere has no secrets for askers
+        return sha256(f"askdesk mcp state {settings.token}".encode()).digest()
+    return await key(desk.shelf, "mcp")
+
+
+def _asker(given: Namespace, host: str) -> Asker:
+    from askdesk.open import asker_here, this_folder
+
+    project = this_folder() if given.project is None else given.project
+    return asker_here(given.agent or host, session=given.session, project=project)
+
+
+async def _until_gone(serving: Any, end: Any = lambda: None) -> int:
+    running = asyncio.ensure_future(serving)
+
+    def stop() -> None:
+        end()
+        running.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):  # a host that ends may not close our input first
-        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
     with suppress(asyncio.CancelledError):
-        await serving
+        await running
     return ANSWERED

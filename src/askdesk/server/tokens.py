@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from askdesk.core.checks import text_problems
 from askdesk.core.errors import InvalidAsk, InvalidSettings, Problem, VersionConflict, quoted
 from askdesk.core.model import Ask, Asker
+from askdesk.core.seal import SEAL
 from askdesk.core.store import Shelf
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 Kind: TypeAlias = Literal["asker", "answerer", "page"]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
-PREFIXES = ("token/", "link/")  # documents that hold these, which nobody may read or write over HTTP
+PREFIXES = ("token/", "link/", SEAL)  # documents that hold secrets, which nobody may read or write over HTTP
 LINK_LIFE = timedelta(minutes=15)
 PAGE_LIFE = timedelta(hours=12)  # since the page was last used
 _RENEW_AFTER = timedelta(hours=1)

@@ -15,37 +15,17 @@ from askdesk.core.errors import AskdeskError, InvalidReply
 from askdesk.core.model import Allowed, Answered, Ask, Declined, Denied, Permission, Questions, Reply
 from askdesk.core.store import Shelf
 from askdesk.core.surface import Present
-from askdesk.core.text import Shown, is_blank, shown
+from askdesk.core.text import is_blank, shown
 from askdesk.surfaces import draft
 from askdesk.surfaces.call import call_lines
 from askdesk.surfaces.form import Given
 from askdesk.surfaces.spans import text_of
 from askdesk.surfaces.texts import say
 from askdesk.wire import form as wire
-from askdesk.wire.form import Dialect, Form
+from askdesk.wire.form import Dialect, Form, Left, Returned, Unfit
 
 _TRIES = 3  # of a person whose form does not fit
 _LONGEST_CALL = 6000  # characters; a call that is longer could be allowed without all of it having been seen
-
-
-class Returned(NamedTuple):
-    """What came back from a dialog, and how long it was there."""
-
-    action: str
-    content: Mapping[str, object]
-    seconds: float
-
-
-class Left(NamedTuple):
-    """The dialog is gone and nothing was said; `seen` is whether a person can have closed it."""
-
-    seen: bool
-
-
-class Unfit(NamedTuple):
-    """What was sent does not fit the questions: tell the person, and show the form again."""
-
-    why: Shown
 
 
 class Guard(NamedTuple):

@@ -46,6 +46,26 @@ class Form(NamedTuple):
     schema: dict[str, Any]
 
 
+class Returned(NamedTuple):
+    """What came back from a dialog, and how long it was there."""
+
+    action: str
+    content: Mapping[str, object]
+    seconds: float
+
+
+class Left(NamedTuple):
+    """The dialog is gone and nothing was said; `seen` is whether a person can have closed it."""
+
+    seen: bool
+
+
+class Unfit(NamedTuple):
+    """What was sent does not fit what was asked: tell the person, and show the form again."""
+
+    why: Shown
+
+
 def form(questions: Questions, dialect: Dialect, *, notes: bool = False, words: Words | None = None) -> Form:
     """The form for some questions. In MCP an option is nothing but a title, so the rest of it is folded into that."""
     return _Writer(questions, dialect, notes, words or Words()).written()
