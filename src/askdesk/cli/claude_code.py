@@ -17,6 +17,7 @@ from askdesk.cli.settings_file import SettingsFile
 from askdesk.wire import tool
 
 Hooks: TypeAlias = dict[str, list[dict[str, Any]]]
+Mode: TypeAlias = Literal["both", "desk"]
 Scope: TypeAlias = Literal["user", "project"]
 
 CLIENT = Path(__file__).with_name("hook_client.py")
@@ -31,7 +32,7 @@ _OURS = re.compile(r"askdesk[/\\]cli[/\\]hook_client\.py|\baskdesk hook\b")
 class Way(NamedTuple):
     """How hooks reach the desk: by a command on this machine, or straight to a server."""
 
-    mode: Literal["both", "desk"] = "both"
+    mode: Mode = "both"
     permissions: bool = False
     socket: str = "-"
     store: str = ""

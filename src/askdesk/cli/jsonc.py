@@ -215,6 +215,11 @@ def _node(text: str, start: int, depth: int) -> Node:
             return _container(text, start, depth)
         case '"':
             return Node(*_string(text, start))
+        case _:
+            return _scalar(text, start)
+
+
+def _scalar(text: str, start: int) -> Node:
     if not (found := _SCALAR.match(text, start)):
         raise ValueError(f"a value is missing{_at(text, start)}")
     return Node(json.loads(found[0]), start, found.end())

@@ -71,9 +71,9 @@ def _statements(text: str) -> Iterator[_Statement]:
     head, start, depth = "", 0, 0
     places = [found.span() for found in _TOKEN.finditer(text)]
     for begin, end in places:
-        token = text[begin:end]
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
-        if depth or (token != "\n" and end != len(text)):
+        part = text[begin:end]
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(part, 0)
+        if depth or (part != "\n" and end != len(text)):
             continue
         statement = text[start:end].strip(" \t\r\n\ufeff")
         if statement.startswith("["):
