@@ -40,9 +40,7 @@ def edited(written: Format, text: str, entries: Entries) -> str:
 
 
 def _one(written: Format, text: str, path: Path, value: dict[str, Any] | None) -> str:
-    there = written.entry(text, path)
-    if there == value:
+    if value is not None and written.entry(text, path) == value:
         return text
-    if there is not None:
-        text = written.without_entry(text, path, prune=value is None)
+    text = written.without_entry(text, path, prune=value is None)
     return text if value is None else written.with_entry(text, path, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
@@ -19,16 +20,23 @@ if TYPE_CHECKING:
 
 
 def wanted(host: Host, given: Namespace, store: str | None) -> Server:
-    """What the host is to use; a store that any askdesk finds by itself is not said."""
-    if store is None:
-        return _remote(host, given)
+    """What the host is to use, as it reads it."""
+    server = _remote(host, given) if store is None else _local(host, given, store)
+    for part in (*server.command, server.url):
+        if host.variable and host.variable in part:
+            raise InvalidSettings([Problem(part, f"{host.title} takes what follows {host.variable} for a variable")])
+    return server
+
+
+def _local(host: Host, given: Namespace, store: str) -> Server:
+    """A store that any askdesk finds by itself is not said."""
     if given.acp and given.scope == "project":
         raise InvalidSettings([Problem("--acp", f"{host.title} takes agents from the settings of the user alone")])
     found = load(mcp_trial.surroundings())
     where = () if store == found.store else ("--store", _without_password(store))
     limit = ("--limit", f"{host.limit // 3600}h") if host.limit else ()
     agent = (*_askdesk("acp"), *where) if given.acp else ()
-    return Server((*_askdesk("mcp"), *limit, *where), _tokens(store), agent=agent)
+    return Server((*_askdesk("mcp"), *limit, *where), _tokens(host, store), agent=agent)
 
 
 def _askdesk(command: str) -> tuple[str, ...]:
@@ -41,7 +49,7 @@ def _remote(host: Host, given: Namespace) -> Server:
         raise InvalidSettings([Problem("--http", f"is not for {host.title}: {host.no_remote}")])
     if given.store:
         raise InvalidSettings([Problem("--store", "is the server's own, where there is --http")])
-    return Server(url=f"{given.http.rstrip('/')}/mcp")
+    return Server(url=f"{given.http.rstrip('/').removesuffix('/mcp')}/mcp")
 
 
 def _without_password(store: str) -> str:
@@ -51,11 +59,16 @@ def _without_password(store: str) -> str:
     return store
 
 
-def _tokens(store: str) -> tuple[str, ...]:
+def _tokens(host: Host, store: str) -> tuple[str, ...]:
     """The variables that a server must be given, as it finds their values nowhere else."""
     if not store.startswith(("https:", "http:")):
         return ()
     here, found = load(), load(mcp_trial.surroundings())
+    if not found.token and not host.gives_tokens:
+        place = config_path(mcp_trial.surroundings())
+        raise InvalidSettings(
+            [Problem(TOKEN, f"{host.title} gives no variables to its servers: put token into {place}")]
+        )
     needed = [] if found.token else [TOKEN]
     return (*needed, *([ANSWER_TOKEN] if here.answer_token and not found.answer_token else []))
 
@@ -91,25 +104,22 @@ def told(file: HostFile, server: Server, tools: tuple[str, ...]) -> int:
     return 0
 
 
-def entry_trial(host: Host, entry: Any) -> mcp_trial.Trial:
-    """An entry that is there, tried again; one that is not as we write it is only looked at."""
+def found(host: Host, entry: Any, *, is_trusted: bool) -> mcp_trial.Trial:
+    """An entry that is there already, tried; one that anybody can have written is only looked at."""
     if not isinstance(entry, dict):
         return mcp_trial.Trial(trouble="the entry is not understood")
     url = next((entry[name] for name in ("url", "httpUrl", "uri") if isinstance(entry.get(name), str)), "")
     if url:
-        return _tried_url(host, url)
-    command = command_of(entry)
-    environ = mcp_trial.surroundings(_named(entry) if host.gives_tokens else ())
-    return mcp_trial.of_command(command, environ) if command else mcp_trial.Trial(trouble="it has no command")
+        return _tried_url(host, url) if is_trusted else mcp_trial.Trial()
+    command = _command_of(entry)
+    if not command or shutil.which(command[0]) is None:
+        return mcp_trial.Trial(trouble=f"there is no {command[0] if command else 'command'}")
+    names = tuple(name for name in (TOKEN, ANSWER_TOKEN) if host.gives_tokens and name in os.environ)
+    return mcp_trial.of_command(command, mcp_trial.surroundings(names)) if is_trusted else mcp_trial.Trial()
 
 
-def command_of(entry: dict[str, Any]) -> tuple[str, ...]:
-    """The command of an entry, or nothing."""
+def _command_of(entry: dict[str, Any]) -> tuple[str, ...]:
     first, rest = entry.get("command") or entry.get("cmd"), entry.get("args", [])
     if not isinstance(first, str) or not isinstance(rest, list):
         return ()
     return first, *(str(each) for each in rest)
-
-
-def _named(entry: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name in (TOKEN, ANSWER_TOKEN) if name in repr(entry))

@@ -81,6 +81,7 @@ class Host(NamedTuple):
     limit: int = 0  # seconds for a call that the entry asks for; our server is told the same
     gives_tokens: bool = True  # whether its servers find the variables of its own environment
     asks_token: bool = False  # whether it asks for the token by itself
+    variable: str = ""  # what begins a variable, wherever it stands in the settings
     is_strict: bool = False  # whether a comment or a comma too many makes its settings unreadable
     agent_where: Where = ()
     see: str = ""
@@ -180,6 +181,7 @@ HOSTS = {
             lambda server: _command(server, "${{env:{}}}"),
             project=".cursor/mcp.json",
             remote=lambda server: {"url": server.url, "headers": _bearer(f"${{env:{TOKEN}}}")},
+            variable="${",
             see="the server is listed in its settings, under MCP",
         ),
         Host(
@@ -188,6 +190,7 @@ HOSTS = {
             project=".vscode/mcp.json",
             remote=lambda server: {"type": "http", "url": server.url, "headers": _bearer("${input:askdesk-token}")},
             asks_token=True,
+            variable="${",
             see="the command MCP: List Servers shows it",
         ),
         Host(
@@ -203,6 +206,7 @@ HOSTS = {
             project=".gemini/settings.json",
             remote=lambda server: {"httpUrl": server.url, "headers": _bearer(f"${TOKEN}"), "timeout": DAY * 1000},
             limit=DAY,
+            variable="$",
             see="gemini mcp list shows it",
         ),
         Host(

@@ -149,6 +149,8 @@ def _first_in(text: str, node: Node, left: Path, value: object) -> str:
     if node.children and not rest_of_line:  # all on one line
         return f"{text[:inside]}{name}{json.dumps(new, ensure_ascii=False)}, {text[inside:]}"
     place = rest_of_line.end() if rest_of_line else inside
+    if rest_of_line:
+        hand = hand._replace(newline="\r\n" if text[place] == "\r" else "\n")
     outer = _indent_at(text, node.start)
     inner = _indent_at(text, node.children[0].start) if node.children else outer + hand.indent
     put = f"{hand.newline}{inner}{name}{_spread(new, inner, hand)}{',' if node.children else ''}"

@@ -11,12 +11,13 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from threading import Timer
-from typing import IO, Any, NamedTuple, cast
+from time import monotonic
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 from askdesk import __version__
 
@@ -51,9 +52,9 @@ def surroundings(also: Sequence[str] = ()) -> dict[str, str]:
     return {name: os.environ[name] for name in (*_GIVEN, *also) if name in os.environ} | {"PATH": os.defpath}
 
 
-def of_command(command: Sequence[str], environ: Mapping[str, str]) -> Trial:
+def of_command(command: Sequence[str], environ: Mapping[str, str], seconds: float = _SECONDS) -> Trial:
     """A server of MCP."""
-    return _started(command, environ, _tools)
+    return _started(command, environ, _tools, seconds)
 
 
 def of_agent(command: Sequence[str], environ: Mapping[str, str]) -> Trial:
@@ -63,10 +64,11 @@ def of_agent(command: Sequence[str], environ: Mapping[str, str]) -> Trial:
         call("initialize", _HELLO_EDITOR)
         return ()
 
-    return _started(command, environ, greet)
+    return _started(command, environ, greet, _SECONDS)
 
 
-_Call = Callable[[str, Mapping[str, Any] | None], Any]
+_Call: TypeAlias = Callable[[str, Mapping[str, Any] | None], Any]
+_Talk: TypeAlias = Callable[[_Call], tuple[str, ...]]
 
 
 def _tools(call: _Call) -> tuple[str, ...]:
@@ -82,7 +84,7 @@ def _tools(call: _Call) -> tuple[str, ...]:
     return names
 
 
-def _started(command: Sequence[str], environ: Mapping[str, str], talk: Callable[[_Call], tuple[str, ...]]) -> Trial:
+def _started(command: Sequence[str], environ: Mapping[str, str], talk: _Talk, seconds: float) -> Trial:
     with tempfile.TemporaryFile() as said:
         try:
             process = subprocess.Popen(  # noqa: S603 - what the host would start
@@ -95,12 +97,13 @@ def _started(command: Sequence[str], environ: Mapping[str, str], talk: Callable[
             )
         except (OSError, ValueError) as error:
             return Trial(trouble=f"the server cannot be started: {error}")
-        bound = Timer(_SECONDS, process.kill)
+        bound = Timer(seconds, process.kill)
         bound.start()
         try:
             return Trial(talk(_over(process)))
         except _Broken as error:
-            return Trial(trouble=f"{error}{_why(process, bound, said)}")
+            too_long = f": it did not answer within {seconds:g} seconds" if bound.finished.is_set() else ""
+            return Trial(trouble=f"{error}{too_long or _why(process, said)}")
         finally:
             bound.cancel()
             _end(process)
@@ -143,10 +146,8 @@ def _answer(lines: Iterable[bytes], number: int) -> Any:
     raise _Broken("the server ended")
 
 
-def _why(process: subprocess.Popen[bytes], bound: Timer, said: IO[bytes]) -> str:
+def _why(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
     """How it ended, and what it complained of."""
-    if bound.finished.is_set() and process.poll() is not None and process.returncode < 0:
-        return f": it did not answer within {_SECONDS:.0f} seconds"
     _end(process)
     said.seek(0)
     words = _shortly(said.read().strip()[-500:])
@@ -203,13 +204,17 @@ def _posted(url: str, session: dict[str, str], number: int, method: str, params:
         session["MCP-Protocol-Version"] = _HELLO["protocolVersion"]  # type: ignore[assignment]
         if params is None:
             return None
-        lines = iter(lambda: answer.readline(_LONGEST), b"")
         is_stream = answer.headers.get_content_type() == "text/event-stream"
-        return _answer(_events(lines) if is_stream else [answer.read(_LONGEST)], number)
+        return _answer(_events(answer) if is_stream else [answer.read(_LONGEST)], number)
 
 
-def _events(lines: Iterable[bytes]) -> Iterable[bytes]:
-    return (line[len(b"data:") :] for line in lines if line.startswith(b"data:") and line[len(b"data:") :].strip())
+def _events(answer: IO[bytes]) -> Iterator[bytes]:
+    """What a stream of events tells, but not for ever."""
+    end = monotonic() + _SECONDS
+    while (line := answer.readline(_LONGEST)) and monotonic() < end:
+        name, _, said = line.partition(b":")
+        if name == b"data" and said.strip():
+            yield said
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
