@@ -13,11 +13,12 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from askdesk.adapters import mcp_prompt
+from askdesk.adapters.mcp_dialog import Caller, Link, Show, Wanted
 from askdesk.adapters.mcp_prompt import PermissionPrompt
-from askdesk.adapters.mcp_tools import Caller, DeskTools, Link, Show, Told, Wanted
+from askdesk.adapters.mcp_tools import Told
 from askdesk.core.errors import MissingGuest, quoted
 from askdesk.wire import mcp as wire
 from askdesk.wire.form import Form
@@ -56,8 +57,14 @@ _LINK_VERSIONS = ("2025-11-25", *MODERN_PROTOCOL_VERSIONS)
 _AS_LONG_AS_IT_TAKES = 10 * 365 * 86_400.0  # seconds that sealed state holds: whether the ask is open is looked up
 
 
+class Tools(Protocol):
+    """Whoever does what a call asks for."""
+
+    async def call(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted: ...
+
+
 def tool_server(
-    tools_of: Callable[[Context], Awaitable[DeskTools]], tools: tuple[wire.Tool, ...], *, version: str, key: bytes
+    tools_of: Callable[[Context], Awaitable[Tools]], tools: tuple[wire.Tool, ...], *, version: str, key: bytes
 ) -> Server[Any]:
     """A server of our tools. What a host brings back from a dialog is sealed with the key: with the same one after a
     restart, it still holds."""
@@ -138,6 +145,7 @@ def _caller(context: Context, params: CallToolRequestParams) -> Caller:
         has_forms=elicitation is not None and (elicitation.form is not None or not has_links),
         has_links=has_links and context.protocol_version in _LINK_VERSIONS,
         show=None if modern else _shower(context),
+        done=_completer(context),
         state=params.request_state,
         returned=_returned(returned),
     )
@@ -168,6 +176,15 @@ def _shower(context: Context) -> Show:
         return result.action, result.content or {}
 
     return show
+
+
+def _completer(context: Context) -> Callable[[Link], Awaitable[None]]:
+    async def complete(link: Link) -> None:
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            with suppress(Exception):  # who is gone need not close anything
+                await context.session.send_elicit_complete(link.id, context.request_id)
+
+    return complete
 
 
 async def serve(server: Server[Any], ending: Callable[[], None] = lambda: None) -> None:

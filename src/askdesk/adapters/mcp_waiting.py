@@ -11,6 +11,7 @@ import anyio
 
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError
+from askdesk.core.model import Asker
 
 Tell: TypeAlias = Callable[[float], Awaitable[None]]
 """Tells the host that its call is still alive: how many times by now."""
@@ -36,7 +37,11 @@ async def _keep_telling(tell: Tell, every: float) -> None:
             await tell(count := count + 1)
 
 
-async def take_back(desk: Desk, ask_id: str) -> None:
-    """Nobody waits for it any more, so nobody should be made to decide."""
-    with anyio.move_on_after(_GOODBYE_SECONDS, shield=True), suppress(AskdeskError):
-        await desk.withdraw(ask_id, "the agent stopped waiting")
+async def take_back(desk: Desk, ask_id: str, asker: Asker | None = None) -> None:
+    """Nobody waits for it any more, so nobody should be made to decide; nor is its end owed to the asker."""
+    with anyio.move_on_after(_GOODBYE_SECONDS, shield=True):
+        with suppress(AskdeskError):
+            await desk.withdraw(ask_id, "the agent stopped waiting")
+        with suppress(AskdeskError):
+            if asker:
+                await desk.delivered(ask_id, asker)

@@ -37,7 +37,8 @@ from askdesk.core.desk import Desk
 from askdesk.core.model import Asker
 
 if TYPE_CHECKING:
-    from askdesk.adapters.mcp_tools import DeskTools, HostDialog, Place
+    from askdesk.adapters.mcp_dialog import HostDialog, Place
+    from askdesk.adapters.mcp_tools import DeskTools
     from askdesk.settings import Settings
 
 
@@ -142,7 +143,7 @@ async def _desk_tools(desk: Desk, given: Namespace, settings: Settings) -> DeskT
 
 async def _place(desk: Desk, given: Namespace, settings: Settings) -> Place:
     """Where people are: in the host's dialog, unless they may not answer here; on a page; at an inbox."""
-    from askdesk.adapters.mcp_tools import Place
+    from askdesk.adapters.mcp_dialog import Place
     from askdesk.open import answered_at, name_here
     from askdesk.surfaces import serving
     from askdesk.surfaces.attending import is_attended

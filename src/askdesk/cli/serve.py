@@ -91,7 +91,14 @@ async def _serve(given: Namespace, address: Address) -> int:
     async with open_desk(given.store) as desk:
         listening = address.listen()
         url = address.url(listening.getsockname()[1])
-        service = Service(desk, url, limits=sized(OPEN, settings), asks_a_minute=settings.asks_a_minute)
+        service = Service(
+            desk,
+            url,
+            limits=sized(OPEN, settings),
+            asks_a_minute=settings.asks_a_minute,
+            dialog_seconds=settings.dialog_seconds,
+            host_seconds=settings.host_seconds or None,
+        )
         name = await serving.begin(desk.shelf, url, desk.now())
         try:
             await _greet(given, address, desk, url, settings)

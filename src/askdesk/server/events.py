@@ -59,7 +59,7 @@ class Streams:
     async def serve(self, token: Token, scope: Scope, receive: Receive, send: Send) -> None:
         """Keep one stream until its client goes, its token ends or the server does."""
         stream = Stream(token, scope, send)
-        with self._place(token):
+        with self.place(token):
             self._enter(stream)
             try:
                 await stream.run(receive)
@@ -86,7 +86,7 @@ class Streams:
         waiting = asyncio.ensure_future(awaited)
         gone = asyncio.ensure_future(_until_gone(receive))
         try:
-            with self._place(token):
+            with self.place(token):
                 self._waits.add(waiting)
                 self._metrics.waits = len(self._waits)
                 await asyncio.wait((waiting, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -99,7 +99,7 @@ class Streams:
         return None if waiting.cancelled() else waiting.result()
 
     @contextmanager
-    def _place(self, token: Token) -> Iterator[None]:
+    def place(self, token: Token) -> Iterator[None]:
         """Room for one more: a token that takes all there is would keep everybody else from answering."""
         if self._is_ending:
             raise Refused(503, "stopping")

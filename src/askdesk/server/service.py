@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from askdesk.core.desk import Desk
 from askdesk.core.limits import Limits
 from askdesk.server.events import Streams
 from askdesk.server.metrics import Metrics
+
+if TYPE_CHECKING:
+    from askdesk.server.mcp import Mcp
 
 
 class Service:
@@ -20,12 +25,15 @@ class Service:
         *,
         limits: Limits,
         asks_a_minute: float = 600,
+        dialog_seconds: float = 1.5,
+        host_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         check_seconds: float = 2.0,
         beat_seconds: float = 15.0,
     ) -> None:
         self.desk, self.url, self.limits = desk, url.rstrip("/"), limits
         self.max_body = 2 * limits.size + 10_000  # an input as JSON text within JSON: every quote may be two bytes
+        self.dialog_seconds, self.host_seconds = dialog_seconds, host_seconds
         self.metrics = Metrics()
         self.streams = Streams(desk, self.metrics, check_seconds=check_seconds, beat_seconds=beat_seconds)
         self.asks = Rate(asks_a_minute, clock=clock)
@@ -39,9 +47,17 @@ class Service:
     def port(self) -> int:
         return urlsplit(self.url).port or (443 if self.is_secure else 80)
 
+    @cached_property
+    def mcp(self) -> Mcp:
+        from askdesk.server.mcp import Mcp
+
+        return Mcp(self)
+
     async def end(self) -> None:
         """Let every stream and every wait come to its end."""
         await self.streams.end()
+        if "mcp" in self.__dict__:
+            await self.mcp.end()
 
 
 class Rate:

@@ -1,0 +1,175 @@
+"""MCP at /mcp, for agents with a token that asks. The library is loaded with the first request.
+
+A host's dialog answers only where the host also has a token that answers, in the header Askdesk-Answer-Token: no token
+does both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from askdesk.core import seal, strict
+from askdesk.core.model import Asker
+from askdesk.server import shelf_rules, tokens
+from askdesk.server.doors import Door
+from askdesk.server.problems import Refused
+from askdesk.server.service import Service
+from askdesk.server.tokens import Token
+from askdesk.surfaces.elicitation import Dialog, Guard
+
+if TYPE_CHECKING:
+    from askdesk.adapters.mcp_dialog import Caller, HostDialog, Wanted
+    from askdesk.adapters.mcp_http import Rooms
+    from askdesk.adapters.mcp_tools import DeskTools, Told
+
+PATH = "/mcp"
+ANSWER_TOKEN = "askdesk-answer-token"  # noqa: S105 - the name of a header
+_VISITOR = "askdesk.visitor"
+_ONE_ASK = 5_000  # bytes that count as one
+_TOO_MANY = "NOT ASKED: too many asks a minute. Try again in {:.0f} seconds."
+_ENDED = "NOT ANSWERED: the token no longer holds. This is not an answer and not consent."
+
+
+class Mcp:
+    """The conversations of one server: begun with the first request, ended with the server."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._rooms: asyncio.Future[Rooms] | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._tools: dict[tuple[str, ...], DeskTools] = {}
+
+    async def answer(self, request: Request, token: Token) -> ASGIApp:
+        answerer = await self._answerer(request)
+        agent, project = _who(request, token)
+        request.scope[_VISITOR] = _Visitor(self, token, answerer, agent, project)
+        app = (await self._opened()).app(" ".join([token.id, answerer.id if answerer else "-"]))
+
+        async def placed(scope: Scope, receive: Receive, send: Send) -> None:
+            with self.service.streams.place(token):
+                await app(scope, receive, send)
+
+        return placed
+
+    async def _answerer(self, request: Request) -> Token | None:
+        text = request.headers.get(ANSWER_TOKEN, "")
+        found = await tokens.found(self.service.desk.shelf, text, self.service.desk.now()) if text else None
+        if text and (found is None or found.kind != "answerer"):
+            raise Refused(401, "unauthorized", f"{ANSWER_TOKEN} is no valid answerer's token")
+        return found
+
+    async def _opened(self) -> Rooms:
+        if self._rooms is None:
+            self._rooms = asyncio.get_running_loop().create_future()
+            self._running = asyncio.ensure_future(self._run(self._rooms))
+        return await asyncio.shield(self._rooms)
+
+    async def _run(self, opened: asyncio.Future[Rooms]) -> None:
+        """In a task of its own, from beginning to end, as the library wants it."""
+        try:
+            rooms = await self._made()
+            async with rooms.open():
+                opened.set_result(rooms)
+                await asyncio.Event().wait()
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for it
+            if not opened.done():
+                opened.set_exception(error)
+
+    async def _made(self) -> Rooms:
+        from importlib.metadata import version
+
+        from askdesk.wire.mcp import tools
+
+        module = await asyncio.to_thread(import_module, "askdesk.adapters.mcp_http")  # others are served meanwhile
+        service = self.service
+        made: Rooms = module.Rooms(
+            lambda scope: scope[_VISITOR],
+            tools(service.limits, "markdown"),
+            version=version("askdesk"),
+            key=await seal.key(service.desk.shelf, "mcp"),
+            max_body=service.max_body,
+        )
+        return made
+
+    def tools(self, token: Token, answerer: Token | None, agent: str, project: str) -> DeskTools:
+        """The same for the same visitor, so that a dialog that was left is not shown again."""
+        key = (token.id, answerer.id if answerer else "", agent, project)
+        if key not in self._tools:
+            self._tools[key] = self._new_tools(answerer, agent, project)
+        return self._tools[key]
+
+    def _new_tools(self, answerer: Token | None, agent: str, project: str) -> DeskTools:
+        from askdesk.adapters.mcp_dialog import Place
+        from askdesk.adapters.mcp_tools import DeskTools
+
+        service = self.service
+        guard = Guard(left=service.dialog_seconds)
+
+        def dialog(host: str) -> HostDialog:
+            name = answerer.name if answerer else ""
+            return Dialog(service.desk.shelf, name, f"{host or 'host'} dialog", "mcp", guard=guard)
+
+        async def page() -> str:
+            return service.url
+
+        async def attended() -> bool:
+            return True
+
+        place = Place(dialog if answerer else None, page, attended)
+        return DeskTools(
+            service.desk,
+            lambda host: Asker(agent or host or "mcp host", project=project),
+            place,
+            limits=service.limits,
+            seconds=service.host_seconds,
+        )
+
+    async def end(self) -> None:
+        for tools in self._tools.values():
+            tools.is_ending = True  # what is asked stays open
+        if self._running:
+            self._running.cancel()
+            await asyncio.wait((self._running,))
+
+
+class _Visitor:
+    """Whoever one request is from, as the tools see them."""
+
+    def __init__(self, room: Mcp, token: Token, answerer: Token | None, agent: str, project: str) -> None:
+        self._room, self._token, self._answerer = room, token, answerer
+        self._agent, self._project = agent, project
+
+    async def call(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted:
+        from askdesk.adapters.mcp_tools import Told
+
+        service = self._room.service
+        if seconds := service.asks.take(self._token.id, max(1, len(strict.dumps(given)) / _ONE_ASK)):
+            return Told(_TOO_MANY.format(seconds + 1), is_error=True)
+        agent = self._agent or caller.name
+        try:
+            shelf_rules.check_asker(self._token, Asker(agent or "mcp host", project=self._project))
+        except Refused as error:
+            return Told(f"NOT ASKED: {error.detail}", is_error=True)
+        made = await self._room.tools(self._token, self._answerer, agent, self._project).call(name, given, caller)
+        is_valid = await tokens.is_still_valid(service.desk.shelf, self._token, service.desk.now())
+        return made if is_valid else Told(_ENDED, is_error=True)
+
+
+def _who(request: Request, token: Token) -> tuple[str, str]:
+    """The agent and project that the address names, else the only ones that the token is for."""
+    agent = request.query_params.get("agent") or (token.agents[0] if len(token.agents) == 1 else "")
+    project = request.query_params.get("project") or (token.projects[0] if len(token.projects) == 1 else "")
+    return agent, project
+
+
+async def speak(service: Service, request: Request, token: Token) -> ASGIApp:
+    return await service.mcp.answer(request, token)
+
+
+DOORS = tuple(Door(method, PATH, speak, ("asker",)) for method in ("POST", "GET", "DELETE"))
