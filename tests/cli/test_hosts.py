@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from tests.cli.command import Ran
+from tests.cli.test_serve import served
 from tests.peers import node, node_modules
 
 from askdesk.cli import jsonc
@@ -88,7 +89,7 @@ def local(name: str) -> dict[str, Any]:
     day = command("--limit", "24h")
     plain, limited = ({"command": run[0], "args": run[1:]} for run in (command(), day))
     goose = {"type": "stdio", "enabled": True, "name": "askdesk", "cmd": day[0], "args": day[1:], "env_keys": []}
-    return {
+    entries: dict[str, dict[str, Any]] = {
         "cursor": plain,
         "vscode": {"type": "stdio", **plain},
         "codex": {**limited, "startup_timeout_sec": 30, "tool_timeout_sec": 86400},
@@ -96,7 +97,8 @@ def local(name: str) -> dict[str, Any]:
         "claude-desktop": plain,
         "goose": {**goose, "description": "Ask people questions and for permission, at the desk", "timeout": 86400},
         "zed": {**limited, "env": {}, "timeout": 86400},
-    }[name]
+    }
+    return entries[name]
 
 
 @pytest.fixture
@@ -367,6 +369,9 @@ def desk_server() -> Iterator[str]:
 
 
 class Door(BaseHTTPRequestHandler):
+    def do_DELETE(self) -> None:
+        self.answer(200, b"")
+
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         results = {"initialize": {"serverInfo": {}}, "tools/list": {"tools": [{"name": "ask_user_question"}]}}
@@ -431,6 +436,24 @@ def test_a_desk_server_that_refuses_is_not_installed(desk_server: str, askdesk: 
     assert refused("http://127.0.0.1:1", **GOOD).startswith("the server cannot be reached: ")
 
 
+def test_a_real_desk_server_is_tried_with_both_tokens(askdesk: Askdesk) -> None:
+    path = settings_of("codex", TOML)
+    tokens = {
+        "ASKDESK_TOKEN": askdesk("token", "new", "asker", "--name", "codex").out.strip(),
+        "ASKDESK_ANSWER_TOKEN": askdesk("token", "new", "answerer", "--name", "ana").out.strip(),
+    }
+    with served() as server:
+        ran = askdesk("install", "codex", "--http", server.url, **tokens)
+        assert ran.code == 0, ran
+        assert f"answers, with {TOOLS}" in ran.err
+        found = told(askdesk("doctor", "--json", **tokens))
+        swapped = {**tokens, "ASKDESK_ANSWER_TOKEN": tokens["ASKDESK_TOKEN"]}
+        assert askdesk("install", "codex", "--http", server.url, **swapped).code == 1
+    assert entry_in("codex", path)["env_http_headers"] == {"Askdesk-Answer-Token": "ASKDESK_ANSWER_TOKEN"}
+    assert found == {"codex, user": (f"in {path}; answers with {TOOLS}", False)}
+    assert not any(token in path.read_text("utf-8") for token in tokens.values())
+
+
 def test_a_host_that_asks_for_the_token_needs_none_to_be_installed(desk_server: str, askdesk: Askdesk) -> None:
     settings_of("vscode", COMMENTED)
     ran = askdesk("install", "vscode", "--http", f"{desk_server}/mcp/")
@@ -482,14 +505,8 @@ def test_a_store_is_made_absolute_and_one_that_hosts_cannot_use_is_refused(
         assert (ran.code, ran.out) == (2, "")
         assert ran.err.startswith(f"askdesk: store: {why}")
         assert "secret" not in ran.err
-    assert (
-        "Gemini CLI takes what follows $ for a variable"
-        in askdesk("install", "gemini", "--dry-run", "--store", "/srv/$HOME/x.db").err
-    )
-    assert (
-        "Cursor takes what follows ${ for a variable"
-        in askdesk("install", "cursor", "--dry-run", "--store", "/srv/${HOME}/x.db").err
-    )
+    for name, why in {"gemini": "Gemini CLI takes what follows $ ", "cursor": "Cursor takes what follows ${ "}.items():
+        assert why in askdesk("install", name, "--dry-run", "--store", "/srv/${HOME}/x.db").err
 
 
 @pytest.mark.parametrize(
@@ -519,7 +536,7 @@ def test_zed_gets_an_agent_too_where_that_is_asked_for(askdesk: Askdesk) -> None
     path.write_text(file.installed(HOSTS["zed"].entries(server)), "utf-8", newline="")
     both = jsonc.read(path.read_text("utf-8"))
     assert both["agent_servers"] == {"askdesk": {"type": "custom", "command": "/bin/x", "args": ["acp"], "env": {}}}
-    assert set(both["context_servers"]) == {"askdesk"}
+    assert set(both["context_servers"]) == {"askdesk", "two"}
     assert '"agent_servers": {' in askdesk("install", "zed", "--dry-run", "--acp").out
     without = HostFile(HOSTS["zed"], "user").installed(HOSTS["zed"].entries(server._replace(agent=())))
     assert "agent_servers" not in jsonc.read(without)

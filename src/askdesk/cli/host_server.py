@@ -49,7 +49,8 @@ def _remote(host: Host, given: Namespace) -> Server:
         raise InvalidSettings([Problem("--http", f"is not for {host.title}: {host.no_remote}")])
     if given.store:
         raise InvalidSettings([Problem("--store", "is the server's own, where there is --http")])
-    return Server(url=f"{given.http.rstrip('/').removesuffix('/mcp')}/mcp")
+    tokens = (TOKEN, *([ANSWER_TOKEN] if os.environ.get(ANSWER_TOKEN) else []))  # one that is missing refuses all
+    return Server(url=f"{given.http.rstrip('/').removesuffix('/mcp')}/mcp", tokens=tokens)
 
 
 def _without_password(store: str) -> str:
@@ -76,7 +77,7 @@ def _tokens(host: Host, store: str) -> tuple[str, ...]:
 def tried(host: Host, server: Server) -> tuple[tuple[str, ...], list[str]]:
     """The tools that there are, through the very command or URL that the host has now, and what is wrong."""
     if server.url:
-        found = [_tried_url(host, server.url)]
+        found = [_tried_url(host, server.url, ANSWER_TOKEN in server.tokens)]
     else:
         environ = mcp_trial.surroundings(server.tokens if host.gives_tokens else ())
         found = [mcp_trial.of_command(server.command, environ)]
@@ -84,11 +85,12 @@ def tried(host: Host, server: Server) -> tuple[tuple[str, ...], list[str]]:
     return found[0].tools, [trial.trouble for trial in found if trial.trouble]
 
 
-def _tried_url(host: Host, url: str) -> mcp_trial.Trial:
+def _tried_url(host: Host, url: str, has_answers: bool) -> mcp_trial.Trial:
     token = os.environ.get(TOKEN) or load().token
     if not token and not host.asks_token:
         return mcp_trial.Trial(trouble=f"{TOKEN} is not set: {host.title} would send no token")
-    return mcp_trial.of_url(url, token)
+    answer_token = os.environ.get(ANSWER_TOKEN) or load().answer_token
+    return mcp_trial.of_url(url, token, answer_token if has_answers else "")
 
 
 def told(file: HostFile, server: Server, tools: tuple[str, ...]) -> int:
@@ -98,9 +100,9 @@ def told(file: HostFile, server: Server, tools: tuple[str, ...]) -> int:
     say(f"done: the server in {file.path} answers{have}. {host.title} uses it from its next start on: {host.see}")
     if server.url and host.asks_token:
         return say(f"{host.title} asks for the token once, and keeps it")
-    names = (TOKEN,) if server.url else server.tokens
-    if names and host.gives_tokens:
-        return say(f"{host.title} must have {' and '.join(names)} in its environment: the settings only name it")
+    if server.tokens:
+        names = " and ".join(server.tokens)
+        return say(f"{host.title} must have {names} in its environment: what is written only names it")
     return 0
 
 
@@ -110,7 +112,7 @@ def found(host: Host, entry: Any, *, is_trusted: bool) -> mcp_trial.Trial:
         return mcp_trial.Trial(trouble="the entry is not understood")
     url = next((entry[name] for name in ("url", "httpUrl", "uri") if isinstance(entry.get(name), str)), "")
     if url:
-        return _tried_url(host, url) if is_trusted else mcp_trial.Trial()
+        return _tried_url(host, url, ANSWER_TOKEN in repr(entry)) if is_trusted else mcp_trial.Trial()
     command = _command_of(entry)
     if not command or shutil.which(command[0]) is None:
         return mcp_trial.Trial(trouble=f"there is no {command[0] if command else 'command'}")

@@ -22,7 +22,8 @@ TOKEN, ANSWER_TOKEN = "ASKDESK_TOKEN", "ASKDESK_ANSWER_TOKEN"
 DAY = 86_400  # seconds for a call, where a host lets us say it: people sleep
 START = 30  # seconds until the server is there; a busy machine needs more than most hosts give
 _ABOUT = "Ask people questions and for permission, at the desk"
-_INPUT = {"type": "promptString", "id": "askdesk-token", "description": "askdesk: the asker's token", "password": True}
+_ANSWER_HEADER = "Askdesk-Answer-Token"
+_INPUTS = {TOKEN: ("askdesk-token", "asker"), ANSWER_TOKEN: ("askdesk-answer-token", "answerer")}  # what is asked for
 
 
 class Place(NamedTuple):
@@ -96,7 +97,9 @@ class Host(NamedTuple):
         """What should be where; without a server nothing of ours."""
         entries: dict[Where, dict[str, Any] | None] = {self.where: None}
         if self.asks_token:
-            entries[_ASKED] = _INPUT if server and server.url else None
+            entries |= {("inputs", ("id", name[0])): None for name in _INPUTS.values()}
+        if self.asks_token and server and server.url:
+            entries |= {("inputs", ("id", _INPUTS[name][0])): _input(*_INPUTS[name]) for name in server.tokens}
         if self.agent_where:
             entries[self.agent_where] = _agent(server) if server and server.agent else None
         if server:
@@ -104,7 +107,8 @@ class Host(NamedTuple):
         return entries
 
 
-_ASKED: Where = ("inputs", ("id", "askdesk-token"))
+def _input(name: str, kind: str) -> dict[str, Any]:
+    return {"type": "promptString", "id": name, "description": f"askdesk: the {kind}'s token", "password": True}
 
 
 def _agent(server: Server) -> dict[str, Any]:
@@ -118,25 +122,37 @@ def _command(server: Server, reference: str = "") -> dict[str, Any]:
     return entry
 
 
-def _bearer(reference: str) -> dict[str, str]:
-    """A header with the token that the host puts in: no file has it."""
-    return {"Authorization": f"Bearer {reference}"}
+def _headers(server: Server, reference: Callable[[str], str]) -> dict[str, str]:
+    """Headers with the tokens that the host puts in: no file has them."""
+    answers = {_ANSWER_HEADER: reference(ANSWER_TOKEN)} if ANSWER_TOKEN in server.tokens else {}
+    return {"Authorization": f"Bearer {reference(TOKEN)}", **answers}
 
 
 def _codex(server: Server) -> dict[str, Any]:
     limits = {"startup_timeout_sec": START, "tool_timeout_sec": DAY}
     if server.url:
-        return {"url": server.url, "bearer_token_env_var": TOKEN, **limits}
+        answers = {"env_http_headers": {_ANSWER_HEADER: ANSWER_TOKEN}} if ANSWER_TOKEN in server.tokens else {}
+        return {"url": server.url, "bearer_token_env_var": TOKEN, **answers, **limits}
     return {**_command(server), **({"env_vars": list(server.tokens)} if server.tokens else {}), **limits}
 
 
 def _goose(server: Server) -> dict[str, Any]:
     about = {"enabled": True, "name": NAME, "description": _ABOUT}
     if server.url:
-        reach: dict[str, Any] = {"uri": server.url, "headers": _bearer(f"${{{TOKEN}}}"), "env_keys": [TOKEN]}
+        headers = _headers(server, "${{{}}}".format)
+        reach: dict[str, Any] = {"uri": server.url, "headers": headers, "env_keys": list(server.tokens)}
         return {"type": "streamable_http", **about, **reach, "timeout": DAY}
     run = {"cmd": server.command[0], "args": list(server.command[1:]), "env_keys": list(server.tokens)}
     return {"type": "stdio", **about, **run, "timeout": DAY}
+
+
+def _vscode_remote(server: Server) -> dict[str, Any]:
+    headers = _headers(server, lambda name: f"${{input:{_INPUTS[name][0]}}}")
+    return {"type": "http", "url": server.url, "headers": headers}
+
+
+def _gemini_remote(server: Server) -> dict[str, Any]:
+    return {"httpUrl": server.url, "headers": _headers(server, "${}".format), "timeout": DAY * 1000}
 
 
 def _cursor_path(place: Place) -> Path:
@@ -180,7 +196,7 @@ HOSTS = {
             *("cursor", "Cursor", _cursor_path, jsonc, ("mcpServers", NAME)),
             lambda server: _command(server, "${{env:{}}}"),
             project=".cursor/mcp.json",
-            remote=lambda server: {"url": server.url, "headers": _bearer(f"${{env:{TOKEN}}}")},
+            remote=lambda server: {"url": server.url, "headers": _headers(server, "${{env:{}}}".format)},
             variable="${",
             see="the server is listed in its settings, under MCP",
         ),
@@ -188,7 +204,7 @@ HOSTS = {
             *("vscode", "VS Code", _vscode_path, jsonc, ("servers", NAME)),
             lambda server: {"type": "stdio", **_command(server, "${{env:{}}}")},
             project=".vscode/mcp.json",
-            remote=lambda server: {"type": "http", "url": server.url, "headers": _bearer("${input:askdesk-token}")},
+            remote=_vscode_remote,
             asks_token=True,
             variable="${",
             see="the command MCP: List Servers shows it",
@@ -204,7 +220,7 @@ HOSTS = {
             *("gemini", "Gemini CLI", _gemini_path, jsonc, ("mcpServers", NAME)),
             lambda server: _command(server, "${}") | {"timeout": DAY * 1000},
             project=".gemini/settings.json",
-            remote=lambda server: {"httpUrl": server.url, "headers": _bearer(f"${TOKEN}"), "timeout": DAY * 1000},
+            remote=_gemini_remote,
             limit=DAY,
             variable="$",
             see="gemini mcp list shows it",

@@ -171,9 +171,10 @@ def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
 
 
-def of_url(url: str, token: str) -> Trial:
+def of_url(url: str, token: str, answer_token: str = "") -> Trial:
     """A server elsewhere. One that only wants a token is there."""
-    session: dict[str, str] = {"Authorization": f"Bearer {token}"} if token else {}
+    session = {"Authorization": f"Bearer {token}"} if token else {}
+    session |= {"Askdesk-Answer-Token": answer_token} if answer_token else {}
     count = 0
 
     def call(method: str, params: Mapping[str, Any] | None) -> Any:
@@ -192,6 +193,16 @@ def of_url(url: str, token: str) -> Trial:
         return Trial(trouble=f"the server cannot be reached: {getattr(error, 'reason', error)}")
     except _Broken as error:
         return Trial(trouble=str(error))
+    finally:
+        _leave(url, session)
+
+
+def _leave(url: str, session: Mapping[str, str]) -> None:
+    """The server need not keep what nobody comes back to."""
+    if "Mcp-Session-Id" in session:
+        request = urllib.request.Request(url, headers=dict(session), method="DELETE")  # noqa: S310
+        with suppress(OSError, HTTPException), _opener().open(request, timeout=_GOODBYE):
+            pass
 
 
 def _posted(url: str, session: dict[str, str], number: int, method: str, params: Mapping[str, Any] | None) -> Any:
