@@ -263,6 +263,16 @@ def test_a_link_is_followed_and_what_is_read_only_is_not_touched(tmp_path: Path,
     assert (ran.code, ran.err) == (2, f"askdesk: {path}: is read-only, and was not touched\n")
 
 
+def test_what_somebody_changed_while_the_server_was_tried_is_kept_when_it_is_taken_out() -> None:
+    path = settings_of("codex", TOML)
+    file = HostFile(HOSTS["codex"], "user")
+    kept = file.install(file.installed(HOSTS["codex"].entries(Server(("/bin/x", "y")))))
+    path.write_bytes(path.read_bytes() + b"\n[later]\n")
+    file.restore(kept)
+    assert tomllib.loads(path.read_text()) == {**tomllib.loads(TOML.decode()), "later": {}}
+    assert folder_of(path) == [path.name]
+
+
 PROJECTS = {"cursor", "vscode", "codex", "gemini", "zed"}
 
 

@@ -32,9 +32,9 @@ def edited(written: Format, text: str, entries: Entries) -> str:
     for path, value in entries.items():
         new = _one(written, new, path, value)
     if written.rest(text, list(entries)) != written.rest(new, list(entries)):
-        raise ValueError("nothing else would stay as it is")
+        raise ValueError("the rest of it would not stay as it is")
     if any(written.entry(new, path) != value for path, value in entries.items()):
-        raise ValueError("what is there already cannot be told apart from ours")
+        raise ValueError("our entry would not be what it should")
     new.encode()
     return new
 

@@ -115,7 +115,12 @@ def _install_server(given: Namespace, host: Host) -> int:
     kept = None if file.text == text else file.install(text)
     if kept is None:
         say(f"{file.path} has this server already")
-    tools, troubles = host_server.tried(host, server)
+    try:
+        tools, troubles = host_server.tried(host, server)
+    except BaseException:  # Ctrl-C: nobody knows whether it works
+        if kept:
+            file.restore(kept)
+        raise
     if not troubles:
         return host_server.told(file, server, tools)
     if kept:

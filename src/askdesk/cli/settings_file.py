@@ -62,10 +62,14 @@ class SettingsFile:
         return kept
 
     def restore(self, kept: Kept) -> None:
-        self._put(self.real, kept.settings)
+        """As it was; where somebody changed it meanwhile, as they left it, without us."""
+        now = self._read(self.real)
+        is_ours, self.raw = now == self.raw, now
+        before = kept.settings if is_ours else self.without_us()
+        self._put(self.real, before)
         self._put(self._backup, kept.backup)
         self._put(self._note, kept.note)
-        self.raw = kept.settings
+        self.raw = before
 
     def uninstall(self) -> None:
         before = self.uninstalled()
