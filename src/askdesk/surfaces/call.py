@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from askdesk.core import strict
+from askdesk.core.host import Place, place_of
 from askdesk.core.model import Permission
 from askdesk.core.text import Shown, is_blank, shown
 from askdesk.surfaces.diff import diff_lines, text_diff_lines
@@ -23,7 +24,6 @@ from askdesk.surfaces.exact import (
     value_lines,
 )
 from askdesk.surfaces.highlight import language_of
-from askdesk.surfaces.host import Place, place_of
 from askdesk.surfaces.spans import EMPTY, Line, Span, Style, line
 from askdesk.surfaces.texts import say
 
