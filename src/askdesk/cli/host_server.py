@@ -70,6 +70,8 @@ def _tokens(host: Host, store: str) -> tuple[str, ...]:
         raise InvalidSettings(
             [Problem(TOKEN, f"{host.title} gives no variables to its servers: put token into {place}")]
         )
+    if not host.gives_tokens:
+        return ()
     needed = [] if found.token else [TOKEN]
     return (*needed, *([ANSWER_TOKEN] if here.answer_token and not found.answer_token else []))
 
@@ -79,7 +81,7 @@ def tried(host: Host, server: Server) -> tuple[tuple[str, ...], list[str]]:
     if server.url:
         found = [_tried_url(host, server.url, ANSWER_TOKEN in server.tokens)]
     else:
-        environ = mcp_trial.surroundings(server.tokens if host.gives_tokens else ())
+        environ = mcp_trial.surroundings(server.tokens)
         found = [mcp_trial.of_command(server.command, environ)]
         found += [mcp_trial.of_agent(server.agent, environ)] if server.agent else []
     return found[0].tools, [trial.trouble for trial in found if trial.trouble]
@@ -114,10 +116,11 @@ def found(host: Host, entry: Any, *, is_trusted: bool) -> mcp_trial.Trial:
     if url:
         return _tried_url(host, url, ANSWER_TOKEN in repr(entry)) if is_trusted else mcp_trial.Trial()
     command = _command_of(entry)
-    if not command or shutil.which(command[0]) is None:
+    program = shutil.which(command[0]) if command else None
+    if program is None:
         return mcp_trial.Trial(trouble=f"there is no {command[0] if command else 'command'}")
-    names = tuple(name for name in (TOKEN, ANSWER_TOKEN) if host.gives_tokens and name in os.environ)
-    return mcp_trial.of_command(command, mcp_trial.surroundings(names)) if is_trusted else mcp_trial.Trial()
+    environ = mcp_trial.surroundings((TOKEN, ANSWER_TOKEN) if host.gives_tokens else ())
+    return mcp_trial.of_command((program, *command[1:]), environ) if is_trusted else mcp_trial.Trial()
 
 
 def _command_of(entry: dict[str, Any]) -> tuple[str, ...]:
