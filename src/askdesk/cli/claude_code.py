@@ -26,6 +26,7 @@ ROUTE = "/v1/hooks/claude-code"
 TOKEN = "ASKDESK_TOKEN"  # noqa: S105 - the name of a variable
 _MOMENT = 60  # seconds for hooks that only tell
 _GONE = '{"systemMessage":"askdesk is not where it was: install it again, or remove its hooks from the settings"}'
+_OR_GONE = f"; fi; echo {shlex.quote(_GONE)}"
 _OURS = re.compile(r"askdesk[/\\]cli[/\\]hook_client\.py|\baskdesk hook\b")
 
 
@@ -53,8 +54,27 @@ class Way(NamedTuple):
         """Python ends with 2 where it cannot read its file, and 2 blocks the call: so it is looked for first."""
         python, client = shlex.quote(sys.executable), shlex.quote(str(CLIENT))
         given = shlex.join([self.socket, self.mode, str(seconds), *([self.store] if self.store else [])])
-        run = f"exec {python} -I -S {client} {given}"
-        return f"if [ -x {python} ] && [ -r {client} ]; then {run}; fi; echo {shlex.quote(_GONE)}"
+        return f"if [ -x {python} ] && [ -r {client} ]; then {_run()} {given}{_OR_GONE}"
+
+
+def _run() -> str:
+    return f"exec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(CLIENT))}"
+
+
+def is_our_command(hook: Mapping[str, Any]) -> bool:
+    """Whether a hook runs nothing but our own client: a file in a project may be anybody's."""
+    command = str(hook.get("command"))
+    _, found, rest = command.partition(f"then {_run()} ")
+    given = rest.removesuffix(_OR_GONE)
+    try:
+        words = shlex.split(given)
+    except ValueError:
+        return False
+    if not found or len(words) not in (3, 4) or shlex.join(words) != given:  # quoted, so that no shell sees more in it
+        return False
+    socket, mode, seconds, store = (*words, "")[:4]
+    is_known = mode in ("both", "desk") and seconds.isascii() and seconds.isdigit()
+    return is_known and command == Way(mode, socket=socket, store=store).hook(int(seconds))["command"]  # type: ignore[arg-type]
 
 
 def wanted(way: Way) -> Hooks:

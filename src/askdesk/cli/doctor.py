@@ -131,6 +131,9 @@ def _hooks(given: str | None) -> Iterable[Finding]:
         if not hooks:
             yield Finding(about, f"none in {path}")
             continue
+        if scope == "project" and not all(map(claude_code.is_our_command, hooks)):
+            yield Finding(about, f"{len(hooks)} in {path}; not tried, as others can have written them")
+            continue
         trials = [trial(hook) for hook in hooks]
         if troubles := list(dict.fromkeys(found.trouble for found in trials if found.trouble)):
             yield Finding(about, f"in {path}: {shown(troubles[0])}", wrong=True)

@@ -201,7 +201,7 @@ def _leave(url: str, session: Mapping[str, str]) -> None:
     """The server need not keep what nobody comes back to."""
     if "Mcp-Session-Id" in session:
         request = urllib.request.Request(url, headers=dict(session), method="DELETE")  # noqa: S310
-        with suppress(OSError, HTTPException), _opener().open(request, timeout=_GOODBYE):
+        with suppress(OSError, HTTPException), staying().open(request, timeout=_GOODBYE):
             pass
 
 
@@ -209,7 +209,7 @@ def _posted(url: str, session: dict[str, str], number: int, method: str, params:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **session}
     data = json.dumps(_message(number, method, params)).encode()
     request = urllib.request.Request(url, data, headers)  # noqa: S310 - the installer takes http alone
-    with _opener().open(request, timeout=_SECONDS) as answer:
+    with staying().open(request, timeout=_SECONDS) as answer:
         if named := answer.headers.get("Mcp-Session-Id"):
             session["Mcp-Session-Id"] = named
         session["MCP-Protocol-Version"] = _HELLO["protocolVersion"]  # type: ignore[assignment]
@@ -235,7 +235,8 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def staying() -> urllib.request.OpenerDirector:
+    """An opener that follows no redirection."""
     return urllib.request.build_opener(_Stay)
 
 
