@@ -36,10 +36,10 @@ def test_a_desk_in_memory_does_not_load_sqlite() -> None:
     assert loaded_by(code) & GUESTS == {"msgspec"}
 
 
-@pytest.mark.parametrize("command", ["mcp", "doctor"])
+@pytest.mark.parametrize("command", ["acp", "mcp", "doctor"])
 def test_the_help_of_a_command_does_not_wait_for_a_guest_that_takes_long_to_load(command: str) -> None:
     code = f"from askdesk.cli.main import main; main([{command!r}, '--help'])"
-    assert loaded_by(code) & {"mcp", "anyio", "claude_agent_sdk", "pydantic"} == set()
+    assert loaded_by(code) & {"acp", "mcp", "anyio", "claude_agent_sdk", "pydantic"} == set()
 
 
 MCP = {"adapters/mcp.py", "adapters/mcp_client.py", "adapters/mcp_http.py"}

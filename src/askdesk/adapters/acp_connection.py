@@ -16,13 +16,15 @@ from typing import Any, TypeAlias, TypeVar
 from askdesk.core.errors import MissingGuest, quoted
 
 try:
+    import acp.schema as schema
     from acp.connection import Connection
     from acp.exceptions import RequestError
+    from acp.stdio import stdio_streams
     from pydantic import BaseModel, ValidationError
 except ImportError:
     raise MissingGuest("agent-client-protocol", "acp") from None
 
-__all__ = ["Method", "Peer", "RequestError", "read"]
+__all__ = ["Method", "Peer", "RequestError", "read", "schema", "stdio_streams"]
 
 log = logging.getLogger("askdesk")
 

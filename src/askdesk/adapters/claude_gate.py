@@ -53,6 +53,10 @@ _LAST_WORDS = 2.0  # seconds for a screen to say who settled what it shows
 _NO_PLAN = "The plan cannot be shown: it was not written to the plan file, and is not in the transcript."
 
 
+class CalledOff(Exception):
+    """Raised by whoever shows an ask: the person called it off, and the agent with it. The text is for the model."""
+
+
 class Steered(Protocol):
     """An agent that can be told something beside the answer to a call."""
 
@@ -91,6 +95,8 @@ class Gate:
             return PermissionResultAllow(updated_input=given)
         try:
             return await self._decided(await self._body(name, given, context), context)
+        except CalledOff as end:
+            return PermissionResultDeny(message=str(end), interrupt=True)
         except InvalidAsk as error:
             return PermissionResultDeny(message=_UNFIT.format(error))
         except asyncio.CancelledError:
@@ -196,6 +202,10 @@ class Gate:
             if isinstance(outcome, Declined) and outcome.stop and self.agent:
                 await self.agent.stop()
             return _told(tool.text(questions, outcome), is_error=not isinstance(outcome, Answered))
+        except CalledOff as end:
+            if self.agent:
+                await self.agent.stop()
+            return _told(str(end), is_error=True)
         except InvalidAsk as error:
             return _told(_UNFIT.format(error), is_error=True)
         except asyncio.CancelledError:

@@ -25,6 +25,7 @@ COMMANDS = {
     "serve": "run the page and the HTTP API",
     "link": "make a link that signs a browser in to the page",
     "mcp": "be the tool that an agent asks before it runs another",
+    "acp": "be the agent that an editor starts: Claude, with a desk",
     "token": "make, list and revoke tokens for the HTTP API",
     "notify": "see whether notifications arrive",
     "hook": "answer an event of Claude Code's hooks",
