@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acp.editor import FORMS
+from tests.acp.editor import FORMS, PAGES, returning
 from tests.acp.process import is_running, started
 from tests.claude.cli import Claude
 from tests.claude.model import DATABASE, Call, Say, ScriptedModel
 from tests.cli.command import ASKDESK, surroundings
 
-from askdesk.core.model import Withdrawn
+from askdesk.core.model import Answer, Answered, Withdrawn
 from askdesk.open import open_desk
+from askdesk.surfaces import serving
 
 pytestmark = pytest.mark.anyio
 ASK = Call("AskUserQuestion", DATABASE, "toolu_1")
@@ -71,6 +72,34 @@ async def test_a_session_goes_on_after_the_agent_was_killed_over_a_form(claude: 
         settlement = (await desk.get(left.ask.id)).settlement
     assert settlement
     assert settlement.outcome == Withdrawn("the agent died, and its session was started again")
+
+
+async def test_where_the_desk_is_served_the_editor_leads_to_the_page(claude: Claude) -> None:
+    claude.model._turns = iter([ASK, Say("one"), ASK._replace(id="toolu_2"), Say("two")])
+    answer = Answered((Answer(("Postgres",)),))
+    async with open_desk() as desk, started(claude, "--notes", env={"ASKDESK_DIALOG_SECONDS": "0.01"}) as agent:
+        await serving.begin(desk.shelf, "http://127.0.0.1:9", desk.now())
+        await agent.editor.initialize(**PAGES)
+        session = await agent.editor.open(claude.project)
+        prompting = asyncio.ensure_future(agent.editor.prompt(session))
+        await agent.editor.until(lambda: agent.editor.asked)
+        ((_, request),) = agent.editor.asked
+        (entry,) = [entry async for entry in desk.each("open")]
+        assert request["url"] == f"http://127.0.0.1:9/asks/{entry.ask.id}"
+        await desk.settle(entry.ask.id, answer, by="ben", surface="page")
+        assert await prompting == "end_turn"
+        await agent.editor.until(lambda: agent.editor.completed == [entry.ask.id])
+
+        await agent.editor.initialize(**FORMS)
+        session = await agent.editor.open(claude.project)
+        agent.editor.answers["elicitation/create"] = returning({"action": "cancel"}, after=0.05)
+        prompting = asyncio.ensure_future(agent.editor.prompt(session))
+        await agent.editor.until(lambda: "This waits for an answer at the desk" in agent.editor.said)
+        assert "question_0_note" in agent.editor.asked[-1][1]["requestedSchema"]["properties"]
+        (entry,) = [entry async for entry in desk.each("open")]
+        assert f"http://127.0.0.1:9/asks/{entry.ask.id}" in agent.editor.said
+        await desk.settle(entry.ask.id, answer, by="ben", surface="page")
+        assert await prompting == "end_turn"
 
 
 def test_who_runs_it_by_hand_is_told_that_an_editor_does() -> None:

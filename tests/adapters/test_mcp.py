@@ -40,9 +40,9 @@ UNASKED = "NOT ALLOWED: nobody could be asked, so the call did not run. This is 
 class Host:
     """A client that says what it likes, byte for byte."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, mode: str = "--permission-prompt") -> None:
         self._process = subprocess.Popen(
-            [*ASKDESK, "mcp", "--permission-prompt", *options],
+            [*ASKDESK, "mcp", *filter(None, (mode,)), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -72,8 +72,9 @@ class Host:
         read: dict[str, Any] = json.loads(line)
         return read
 
-    def greets(self) -> dict[str, Any]:
-        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
+    def greets(self, **capabilities: Any) -> dict[str, Any]:
+        info = {"name": "host", "version": "1"}
+        client = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info}
         self.says({"id": 0, "method": "initialize", "params": client})
         greeting = self.reads()
         self.says({"method": "notifications/initialized"})

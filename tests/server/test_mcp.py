@@ -64,7 +64,8 @@ async def test_a_host_with_a_token_that_answers_too_answers_in_its_dialog(server
         assert text_of(await client.call_tool(mcp.ASK, CALL)) == (False, ANSWERED.format("SQLite"))
     (entry,) = (await server.desk.page("settled")).entries
     assert entry.settlement
-    assert (entry.ask.asker, entry.settlement.by) == (Asker("bot", project="web"), "ana")
+    asker = entry.ask.asker
+    assert (asker.agent, asker.project, entry.settlement.by) == ("bot", "web", "ana")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -86,7 +87,8 @@ async def test_what_is_no_token_that_answers_is_refused(server: Running, text: s
 async def test_a_limited_token_asks_as_what_it_is_limited_to(server: Running) -> None:
     async with host(server, "2026-07-28", await bearer(server, agents=["bot"], projects=["web"])) as client:
         calling = asyncio.ensure_future(client.call_tool(mcp.ASK, CALL))
-        assert await settled(server) == Asker("bot", project="web")
+        asker = await settled(server)
+        assert (asker.agent, asker.project) == ("bot", "web")
         await calling
 
 
@@ -97,6 +99,15 @@ async def test_a_limited_token_asks_for_nobody_else(server: Running) -> None:
             True,
             'NOT ASKED: asker.project: this token asks for ["web", "shop"] alone',
         )
+
+
+async def test_what_one_token_left_is_not_collected_with_another(server: Running) -> None:
+    async with host(server, "2026-07-28", await bearer(server)) as one:
+        await one.call_tool(mcp.LEAVE, CALL)
+        await settled(server)
+        async with host(server, "2026-07-28", await bearer(server)) as other:
+            assert text_of(await other.call_tool(mcp.COLLECT, {}))[1].startswith("NOTHING NEW")
+        assert ANSWERED.format("Postgres") in text_of(await one.call_tool(mcp.COLLECT, {}))[1]
 
 
 async def test_a_session_is_for_the_token_that_began_it(server: Running) -> None:

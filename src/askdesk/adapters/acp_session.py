@@ -166,6 +166,9 @@ class Session:
             await self.cancel()
             await turn.ended
             raise
+        except Exception as error:  # noqa: BLE001 - the SDK's have no common root
+            log.error("a prompt did not reach Claude Code: %s", error)
+            raise _failed(_ENDED) from None
         finally:
             self._turn = None
         if turn.is_cancelled:
