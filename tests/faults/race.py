@@ -93,7 +93,7 @@ async def raced(desk: Desk, url: str, number: int, pages: tuple[Page, ...], term
         await page.check("#q0-0")
         await page.locator("button[value=send]:enabled").wait_for()
     await asyncio.to_thread(opened, terminal)
-    terminal.screen.history.top.clear()  # reading all that scrolled away would soon take longer than to learn
+    terminal.screen.scrolled.clear()  # reading all that scrolled away would soon take longer than to learn
     learned = await asyncio.gather(*map(learned_on_page, pages), learned_on_terminal(terminal))
     settlement = (await desk.get(ask.id)).settlement
     assert settlement is not None
