@@ -186,7 +186,7 @@ class Server(uvicorn.Server):
             listening.close()
         try:
             async with asyncio.timeout(_GOODBYE_SECONDS):
-                while self._is_answering() and not self.force_exit:
+                while self._is_answering() and not self.force_exit:  # noqa: ASYNC110 - uvicorn has no event for it
                     await asyncio.sleep(_LOOK_SECONDS)
         except TimeoutError:
             log.warning("Stopped while %d requests were being answered", len(self.server_state.tasks))
