@@ -384,10 +384,10 @@ class Terminal:
         self._until(lambda: not any(text in self.text for text in texts), f"still shows {texts}")
         return self.text
 
-    def settles(self) -> str:
+    def settles(self, seconds: float = QUIET) -> str:
         """Wait until there has been no output for a moment; the whole screen."""
         end = time.monotonic() + SECONDS
-        while self._look(QUIET):
+        while self._look(seconds):
             assert time.monotonic() < end, f"draws without end\n{self._picture()}"
         return self.text
 
