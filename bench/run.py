@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from bench import desks, hook, log, paint, server, start
+from bench import desks, hook, log, mcp, paint, server, start
 from bench.measure import FIGURES, HEADING, Figure, Ratio
 
 _M = TypeVar("_M", Ratio, Figure, list[Figure], list[Ratio])
@@ -24,6 +24,7 @@ def main() -> None:
     ratios = [
         _told("start", start.measure(100 // share)),
         *_told("hooks", hook.measure(200 // share)),
+        _told("MCP", mcp.measure(40 // share)),
         _told("first paint", paint.measure(40 // share)),
         _told("memory", asyncio.run(desks.in_memory(500 // share))),
         _told("SQLite", asyncio.run(desks.on_sqlite(3000 // share))),

@@ -19,8 +19,10 @@ settings.load_profile("askdesk")
 
 pytest.register_assert_rewrite("askdesk.testing.store_contract")
 
-# A shell that runs the tests in its background has them, and all they start, ignore Ctrl-C; some of them press it.
+# A shell that runs the tests in its background has them, and all they start, ignore Ctrl-C, and nohup has them ignore a
+# window that closes; some of them press the one and close the other.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -56,13 +56,13 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_KINDS: tuple[Kind, ...] = ("text", "control", "escape", "csi", "string", "open")
+_KINDS: dict[str | None, Kind] = {kind: kind for kind in ("text", "control", "escape", "csi", "string", "open")}
 
 
 def pieces(text: str) -> Iterator[Piece]:
     """What a terminal is sent, taken apart. Joined again, the pieces are the text."""
     for match in _PIECE.finditer(text):
-        yield Piece(next(kind for kind in _KINDS if kind == match.lastgroup), match[0])
+        yield Piece(_KINDS[match.lastgroup], match[0])
 
 
 _ARROWS = {"up": "A", "down": "B", "right": "C", "left": "D", "end": "F", "home": "H"}
@@ -98,22 +98,45 @@ def bytes_of_key(name: str, *, kitty: bool = False) -> bytes:
     return {0: key, 2: key.upper(), 3: f"\x1b{key}", 5: chr(ord(key) & 31)}[modifier].encode()
 
 
+class Call(NamedTuple):
+    """What a control sequence has pyte's screen do."""
+
+    name: str
+    numbers: tuple[int, ...]
+    more: dict[str, Any]
+
+
+@lru_cache(maxsize=10_000)
+def _call(sequence: str) -> Call | None:
+    """As pyte's own parser reads it, which takes it character by character; None where that would do nothing."""
+    known = re.fullmatch(r"\x1b\[(?:(\?)([\d;]*)([hlJK])|([\d;]*)([^u]))", sequence)
+    if not known or not (name := pyte.Stream.csi.get(known[3] or known[5])):
+        return None
+    numbers = tuple(min(int(number or 0), 9999) for number in (known[2] or known[4] or "").split(";"))
+    return Call(name, numbers, {"private": True} if known[1] else {})
+
+
 @lru_cache(maxsize=10_000)
 def _cell(attributes: Char, glyph: str) -> Char:
     return attributes._replace(data=glyph)
 
 
-class Screen(pyte.HistoryScreen):
-    """pyte's screen with what it lacks: characters without width, the alternate screen, and resizing as in xterm."""
+class Screen(pyte.Screen):
+    """pyte's screen with what it lacks: characters without width, the alternate screen, and resizing as in xterm.
+
+    And the rows that were scrolled off: pyte's own screen with a history looks twice at every attribute that it reads.
+    """
 
     def __init__(self, columns: int, lines: int, answer: Callable[[str], None], *, clusters: bool) -> None:
         self._answer = answer
         self._clusters = clusters
         self._main: tuple[dict[int, Any], Any] | None = None  # what is under the alternate screen
-        super().__init__(columns, lines, history=100_000)
+        self.scrolled: list[Any] = []  # rows that were scrolled off, the oldest first
+        super().__init__(columns, lines)
 
     def reset(self) -> None:
         self._main = None
+        self.scrolled.clear()
         super().reset()
 
     def draw(self, data: str) -> None:
@@ -152,10 +175,15 @@ class Screen(pyte.HistoryScreen):
             row[column] = row[column]._replace(data=row[column].data + glyph)
 
     def index(self) -> None:
-        if self._main is None:
-            super().index()
-        else:
-            super(pyte.HistoryScreen, self).index()  # the alternate screen keeps no history
+        top, bottom = self.margins or (0, self.lines - 1)
+        if self._main is None and self.cursor.y == bottom:  # the alternate screen keeps no history
+            self.scrolled.append(self.buffer[top])
+        super().index()
+
+    def erase_in_display(self, how: int = 0, *more: Any, **kwargs: Any) -> None:
+        super().erase_in_display(how, *more, **kwargs)
+        if how == 3:
+            self.scrolled.clear()
 
     def set_mode(self, *numbers: int, **kwargs: Any) -> None:
         if kwargs.get("private") and self._main is None and {47, 1047, 1049} & {*numbers}:
@@ -175,7 +203,7 @@ class Screen(pyte.HistoryScreen):
         """As xterm: no reflow; rows below the cursor are cut off first, then those at the top go into the history."""
         wanted = lines or self.lines
         for _ in range(self.cursor.y - wanted + 1):
-            self.history.top.append(self.buffer[0])
+            self.scrolled.append(self.buffer[0])
             for line in range(self.lines - 1):
                 self.buffer[line] = self.buffer[line + 1]
             self.cursor.y -= 1
@@ -339,7 +367,7 @@ class Terminal:
     @property
     def history(self) -> list[str]:
         """The rows that were scrolled off, then those that can be seen."""
-        scrolled = [[row[column].data for column in range(max(row, default=-1) + 1)] for row in self.screen.history.top]
+        scrolled = [[row[column].data for column in range(max(row, default=-1) + 1)] for row in self.screen.scrolled]
         return [*(_text(cells) for cells in scrolled), *self.rows]
 
     def shows(self, *texts: str, seconds: float = SECONDS) -> str:
@@ -356,10 +384,10 @@ class Terminal:
         self._until(lambda: not any(text in self.text for text in texts), f"still shows {texts}")
         return self.text
 
-    def settles(self) -> str:
+    def settles(self, seconds: float = QUIET) -> str:
         """Wait until there has been no output for a moment; the whole screen."""
         end = time.monotonic() + SECONDS
-        while self._look(QUIET):
+        while self._look(seconds):
             assert time.monotonic() < end, f"draws without end\n{self._picture()}"
         return self.text
 
@@ -454,18 +482,20 @@ class Terminal:
         return taken != rest
 
     def _draw(self, piece: Piece) -> None:
-        text = re.sub(r"^[\x80-\x9f]", lambda c1: f"\x1b{chr(ord(c1[0]) - 64)}", piece.text)
+        text = piece.text
+        if "\x80" <= text[0] <= "\x9f":
+            text = f"\x1b{chr(ord(text[0]) - 64)}{text[1:]}"
         match piece.kind:
             case "text":
-                self._stream.feed(re.sub(r"[\ud800-\udfff]", "\ufffd", text))
+                self.screen.draw(re.sub(r"[\ud800-\udfff]", "\ufffd", text))
             case "csi" if text == "\x1b[?2026$p":
                 if self._synchronized:
                     self._answer("\x1b[?2026;2$y")
             case "csi" if keys := re.fullmatch(r"\x1b\[([<>=])([\d;]*)u", text):
                 self._set_keyboard(keys[1], keys[2])
-            case "csi" if re.fullmatch(r"\x1b\[(\?[\d;]*[hlJK]|[\d;]*[^u])", text):
+            case "csi" if call := _call(text):
                 with suppress(TypeError, AssertionError, UnboundLocalError):  # pyte, on senseless numbers
-                    self._stream.feed(text)
+                    getattr(self.screen, call.name)(*call.numbers, **call.more)
             case "string" if re.match(r"\x1b\][012];", text):
                 self._stream.feed(text)
             case "escape" | "control" if re.fullmatch(r"\x1b(#8|[78DEHMc])", text):

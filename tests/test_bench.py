@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bench import desks, hook, log, paint, server, start
+from bench import desks, hook, log, mcp, paint, server, start
 from bench.measure import Ratio
 
 
@@ -14,6 +14,7 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
     ratios = [
         start.measure(2),
         *hook.measure(2),
+        mcp.measure(2),
         paint.measure(2),
         asyncio.run(desks.in_memory(2)),
         asyncio.run(desks.on_sqlite(2)),
@@ -22,7 +23,7 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
         server.exchange(2),
         server.many(2, connections=4),
     ]
-    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 10
+    assert [measured(ratio) for ratio in ratios] == [(2, 2, True)] * 11
     assert all(ratio.row().count("|") == 9 for ratio in ratios)
 
 

@@ -5,11 +5,9 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from tests.cli.command import until
 from tests.terminal import Terminal
 
 from askdesk.cli.main import COMMANDS
@@ -33,8 +31,7 @@ def test_the_ten_lines_of_the_readme_ask_on_a_terminal() -> None:
     (code,) = blocks(README, "python")
     with Terminal("-c", code, command=(sys.executable,)) as person:
         person.shows("Which database?", "SQLite")
-        opens = time.monotonic() + 0.45
-        until(lambda: time.monotonic() > opens)  # before that, keys decide nothing
+        person.settles(0.45)  # before, keys decide nothing
         person.press("2")
         assert person.leaves() == (0, "Building with SQLite.\n", "✔ Which database? → SQLite")
 
@@ -43,6 +40,7 @@ PYTHON_PAGE = blocks((ROOT / "docs" / "python.md").read_text("utf-8"), "python")
 SAID = [
     "",
     "EXPIRED: nobody answered",
+    'still open: 1\nANSWERED: the person chose among your options.\n- "Which database?" = "SQLite"\n',
     "run {'command': 'make deploy'}",
     '= "Day.js"',
     '(what README.md holds)\nDENIED: the application did not allow this call; it did not run. It said: "only files of '

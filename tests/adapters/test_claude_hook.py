@@ -101,6 +101,33 @@ def desk() -> Desk:
     return Desk(MemoryStore())
 
 
+class Slow(MemoryStore):
+    """Has kept an ask before it says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_say = asyncio.Event()
+
+    async def add(self, ask: Ask) -> Ask:
+        kept = await super().add(ask)
+        await self.may_say.wait()
+        return kept
+
+
+async def test_a_hook_that_is_left_while_its_ask_is_being_kept_leaves_nothing_open() -> None:
+    store = Slow()
+    desk, visit = Desk(store), Visit(event("PreToolUse"), mode="desk")
+    waiting = asked(desk, visit)
+    ask = await the_ask(desk)
+    waiting.cancel()
+    await asyncio.wait((waiting,))
+    leaving = asyncio.create_task(ClaudeHook(desk, by="ana").left(visit))
+    store.may_say.set()
+    await leaving
+
+    assert await outcome(desk, ask) == (Withdrawn("Claude Code stopped waiting"), "", "")
+
+
 BASH = {"command": "rm -r build"}
 
 

@@ -40,9 +40,9 @@ UNASKED = "NOT ALLOWED: nobody could be asked, so the call did not run. This is 
 class Host:
     """A client that says what it likes, byte for byte."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, mode: str = "--permission-prompt") -> None:
         self._process = subprocess.Popen(
-            [*ASKDESK, "mcp", "--permission-prompt", *options],
+            [*ASKDESK, "mcp", *filter(None, (mode,)), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -72,8 +72,9 @@ class Host:
         read: dict[str, Any] = json.loads(line)
         return read
 
-    def greets(self) -> dict[str, Any]:
-        client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
+    def greets(self, **capabilities: Any) -> dict[str, Any]:
+        info = {"name": "host", "version": "1"}
+        client = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info}
         self.says({"id": 0, "method": "initialize", "params": client})
         greeting = self.reads()
         self.says({"method": "notifications/initialized"})
@@ -373,13 +374,6 @@ def test_without_the_library_the_command_says_what_to_install(tmp_path: Path) ->
     (tmp_path / "mcp" / "__init__.py").write_text("raise ImportError('none')")
     ran = askdesk("mcp", "--permission-prompt", env={"PYTHONPATH": str(tmp_path)})
     assert ran == Ran(1, "", "askdesk: mcp is not installed: pip install 'askdesk[mcp]'\n")
-
-
-def test_without_a_mode_the_command_says_which_there_is() -> None:
-    ran = askdesk("mcp")
-    assert ran == Ran(
-        2, "", "askdesk: so far there is one way to use this: askdesk mcp --permission-prompt (--help tells how)\n"
-    )
 
 
 def test_a_store_that_cannot_be_opened_is_told_and_nothing_is_served(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,8 +89,7 @@ def test_on_a_terminal_it_says_what_it_does_and_asks_in_a_form(saying: Callable[
     with Terminal(*given, captured=False, env=claude.env) as person:
         person.shows("One thing.", "Which db?")
         assert person.rows[:4] == ["One thing.", "", "Let me \\x1b[31mask.", "claude asks in project"]
-        opens = time.monotonic() + 0.45  # before, keys do not count
-        until(lambda: time.monotonic() > opens)
+        person.settles(0.45)  # before, keys decide nothing
         person.press("2")
         person.shows("Built with SQLite.")
         assert person.leaves().code == 0

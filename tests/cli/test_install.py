@@ -13,6 +13,7 @@ from tests.claude.desk import serving
 from tests.cli.command import Ran, askdesk
 
 from askdesk import __version__
+from askdesk.cli import claude_code
 
 STRANGE = b'{\n\t"model":   "opus",\r\n\t"hooks": {"Stop": [{"hooks": [{"type":"command","command":"say done"}]}]}\n}'
 OTHER = {"type": "command", "command": "say done"}
@@ -368,6 +369,36 @@ def test_the_doctor_knows_whether_hooks_are_there_and_answer(settings: Path) -> 
     assert told()["hooks, server"] == "none runs: hooks wait at the store themselves"
     settings.write_text(settings.read_text().replace("hook_client.py", "gone.py"))
     assert told()["hooks, user"] == f"none in {settings}"
+
+
+HOSTILE = [
+    "touch {there}; : askdesk/cli/hook_client.py",
+    "{ours}; touch {there}",
+    "{begins} `touch {there}` both 60{ends}",
+]
+
+
+@pytest.mark.parametrize("command", HOSTILE)
+def test_the_doctor_runs_nothing_that_a_project_made_look_like_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ours = claude_code.Way(socket="-", store="").hook(60)["command"]
+    begins, _, ends = ours.partition(" - both 60")
+    there = tmp_path / "ran"
+    hook = {"type": "command", "command": command.format(there=there, ours=ours, begins=begins, ends=ends)}
+    project = tmp_path / ".claude" / "settings.local.json"
+    project.parent.mkdir(exist_ok=True)
+    project.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}))
+    assert "not tried, as others can have written them" in askdesk("doctor").out
+    assert not there.exists()
+
+
+def test_the_doctor_tries_the_hooks_of_a_project_that_are_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    install("--project")
+    path = tmp_path / ".claude" / "settings.local.json"
+    assert f"4 in {path}; answered by the store" in askdesk("doctor").out
 
 
 def test_the_doctor_finds_hooks_that_do_not_answer(settings: Path, tmp_path: Path) -> None:

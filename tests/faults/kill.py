@@ -1,8 +1,9 @@
-"""Random `kill -9` of one process that posts and two that settle, on one SQLite file; then the books are compared.
+"""Random `kill -9` of a process that posts, two that settle and one that collects, on one SQLite file.
 
-The poster writes each acknowledged ask into its ledger. A settler writes what it is about to send, and then what it was
-told; started again after a kill, it sends once more whatever it has no word about. In the end the ledgers and the desk
-must agree: no acknowledged ask lost, none settled twice, no winner who was not told.
+The poster leaves asks and writes each acknowledged one into its ledger. A settler writes what it is about to send, and
+then what it was told; started again after a kill, it sends once more whatever it has no word about. The collector
+writes each answer that it is given. In the end the ledgers and the desk must agree: no acknowledged ask lost, none
+settled twice, no winner who was not told, no answer that was not collected.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from askdesk.stores.sqlite import SQLiteStore
 SETTLERS = ("ana", "ben")
 POSTED_AT_ONCE = 8
 SETTLED_AT_ONCE = 8
-MOST_OPEN = 40  # the poster rests beyond this, so that settlers meet at the same asks
+MOST_LEFT = 60  # the poster rests beyond this, so that settlers meet at the same asks
+AGENT = Asker("poster", project="faults")
 
 
 class Ledger:
@@ -61,11 +63,11 @@ async def post(desk: Desk, ledger: Path) -> None:
     book = Ledger(ledger)
     number = max((posted for posted, _ in lines(ledger)), default=-1) + 1
     while True:
-        if len((await desk.page("open", limit=MOST_OPEN)).entries) == MOST_OPEN:
+        if len(await desk.shelf.list("owed/")) >= MOST_LEFT:
             await asyncio.sleep(0.005)
             continue
         batch = range(number, number + POSTED_AT_ONCE)
-        posting = (desk.post(question(n), asker=Asker("poster", project="faults"), key=f"{n}") for n in batch)
+        posting = (desk.leave(question(n), asker=AGENT, key=f"{n}") for n in batch)
         for n, ask in zip(batch, await asyncio.gather(*posting), strict=True):
             book.write([(n, ask.id)])
         number = batch.stop
@@ -84,6 +86,17 @@ async def settle(desk: Desk, ledger: Path, name: str, *, finish: bool) -> None:
         await _send(desk, book, name, ids, again=False)
         if not ids:
             await asyncio.sleep(0.005)
+
+
+async def collect(desk: Desk, ledger: Path, *, finish: bool) -> None:
+    """Write down every answer that comes, for ever or until none is left."""
+    book = Ledger(ledger)
+    while True:
+        async for entry in desk.collect(AGENT):
+            book.write([entry.ask.id])
+        if finish and not (await desk.left_by(AGENT)).settled:
+            return
+        await asyncio.sleep(0.005)
 
 
 def _without_word(ledger: Path) -> list[str]:
@@ -113,7 +126,7 @@ async def _winner(desk: Desk, name: str, ask_id: str) -> str:
 
 
 class Process:
-    """One of the three, which can be killed and started again."""
+    """One of the four, which can be killed and started again."""
 
     def __init__(self, role: str, folder: Path) -> None:
         self.role, self.ledger, self._folder = role, folder / role, folder
@@ -125,9 +138,12 @@ class Process:
     def _started(self, *more: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, __file__, "--role", self.role, "--folder", str(self._folder), *more])
 
-    def kill(self) -> None:
+    def check(self) -> None:
         if (code := self._running.poll()) is not None:
             raise AssertionError(f"{self.role} ended by itself with {code}")
+
+    def kill(self) -> None:
+        self.check()
         self._running.send_signal(signal.SIGKILL)
         self._running.wait()
 
@@ -150,22 +166,27 @@ class Counts(NamedTuple):
     doubled: int
     settled_twice: int
     untold: int
+    collected_again: int  # by who died over it
+    uncollected: int
     integrity: str
 
     @property
     def sound(self) -> bool:
-        return (self.lost, self.doubled, self.settled_twice, self.untold, self.integrity) == (0, 0, 0, 0, "ok")
+        wrong = (self.lost, self.doubled, self.settled_twice, self.untold, self.uncollected)
+        return wrong == (0, 0, 0, 0, 0) and self.integrity == "ok"
 
     def __str__(self) -> str:
         return (
-            f"{self.acknowledged} asks acknowledged, {self.settled} settled, {self.told_again} winners told again; "
+            f"{self.acknowledged} asks acknowledged, {self.settled} settled, {self.told_again} winners told again, "
+            f"{self.collected_again} answers collected again; "
             f"{self.lost} lost, {self.doubled} doubled, {self.settled_twice} settled twice, "
-            f"{self.untold} winners untold, integrity {self.integrity}"
+            f"{self.untold} winners untold, {self.uncollected} answers uncollected, integrity {self.integrity}"
         )
 
 
 def compare(folder: Path, desk: dict[str, Entry], integrity: str) -> Counts:
     acknowledged = {ask_id: number for number, ask_id in lines(folder / "poster")}
+    collected = lines(folder / "collector")
     told = {name: [line for line in lines(folder / name) if "told" in line] for name in SETTLERS}
     winners = {ask_id: entry.settlement.submission for ask_id, entry in desk.items() if entry.settlement}
     won = {(name, line["told"]) for name in SETTLERS for line in told[name] if line["winner"] == _own(name, line)}
@@ -177,6 +198,8 @@ def compare(folder: Path, desk: dict[str, Entry], integrity: str) -> Counts:
         doubled=len(desk) - len({entry.ask.questions[0].text for entry in desk.values()}),
         settled_twice=sum(line["winner"] != winners.get(line["told"]) for name in SETTLERS for line in told[name]),
         untold=sum((submission.split()[0], ask_id) not in won for ask_id, submission in winners.items()),
+        collected_again=len(collected) - len(set(collected)),
+        uncollected=len(winners.keys() - set(collected)),
         integrity=integrity,
     )
 
@@ -214,7 +237,7 @@ def integrity(path: Path) -> str:
 def running(folder: Path) -> Iterator[list[Process]]:
     processes: list[Process] = []
     try:
-        for role in ("poster", *SETTLERS):
+        for role in ("poster", *SETTLERS, "collector"):
             processes.append(Process(role, folder))
         yield processes
     finally:
@@ -223,8 +246,11 @@ def running(folder: Path) -> Iterator[list[Process]]:
 
 
 def cycle(folder: Path, cycles: int, chance: random.Random) -> Counts:
-    """Kill one of them so many times, let the settlers finish, and compare the books."""
+    """Kill one of them so many times, let all but the poster finish, and compare the books."""
     with running(folder) as processes:
+        while not lines(folder / "poster"):  # on a busy machine that may take longer than some cycles
+            processes[0].check()
+            time.sleep(0.01)
         for number in range(1, cycles + 1):
             time.sleep(chance.uniform(0.05, 0.7))  # somewhere between starting up and being hard at work
             victim = chance.choice(processes)
@@ -241,11 +267,13 @@ def cycle(folder: Path, cycles: int, chance: random.Random) -> Counts:
 
 
 async def play(role: str, folder: Path, *, finish: bool) -> None:
-    """Be one of the three."""
+    """Be one of the four."""
     desk = Desk(await SQLiteStore.open(folder / "desk.db", busy_seconds=30))
     try:
         if role == "poster":
             await post(desk, folder / role)
+        elif role == "collector":
+            await collect(desk, folder / role, finish=finish)
         else:
             await settle(desk, folder / role, role, finish=finish)
     finally:

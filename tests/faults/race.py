@@ -88,17 +88,20 @@ async def raced(desk: Desk, url: str, number: int, pages: tuple[Page, ...], term
     """One ask, three answers let go together."""
     ask = await desk.post(Question(f"Which way at {number}?", ["left", "right"]))
     await asyncio.to_thread(terminal.shows, f"Which way at {number}?", "right")
-    for page in pages:
-        await page.goto(f"{url}/asks/{ask.id}")
-        await page.check("#q0-0")
-        await page.locator("button[value=send]:enabled").wait_for()
+    await asyncio.gather(*(ready_to_send(page, f"{url}/asks/{ask.id}") for page in pages))
     await asyncio.to_thread(opened, terminal)
-    terminal.screen.history.top.clear()  # reading all that scrolled away would soon take longer than to learn
+    terminal.screen.scrolled.clear()  # reading all that scrolled away would soon take longer than to learn
     learned = await asyncio.gather(*map(learned_on_page, pages), learned_on_terminal(terminal))
     settlement = (await desk.get(ask.id)).settlement
     assert settlement is not None
     at = settlement.at.timestamp()
     return Round(settlement.by, tuple(who for who, _ in learned), tuple(moment - at for _, moment in learned))
+
+
+async def ready_to_send(page: Page, address: str) -> None:
+    await page.goto(address)
+    await page.check("#q0-0")
+    await page.locator("button[value=send]:enabled").wait_for()
 
 
 def opened(terminal: Terminal) -> None:

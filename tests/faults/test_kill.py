@@ -7,8 +7,9 @@ from pathlib import Path
 
 KILL = Path(__file__).with_name("kill.py")
 FIGURES = (
-    r"kill: 8 cycles, [1-9]\d* asks acknowledged, [1-9]\d* settled, \d+ winners told again; "
-    r"0 lost, 0 doubled, 0 settled twice, 0 winners untold, integrity ok\n"
+    r"kill: 8 cycles, [1-9]\d* asks acknowledged, [1-9]\d* settled, \d+ winners told again, "
+    r"\d+ answers collected again; "
+    r"0 lost, 0 doubled, 0 settled twice, 0 winners untold, 0 answers uncollected, integrity ok\n"
 )
 
 

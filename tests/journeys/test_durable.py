@@ -123,6 +123,21 @@ def test_of_two_different_answers_by_the_same_person_the_first_stands(file: str)
     assert_settled_for_good(ask_id)
 
 
+@pytest.mark.usefixtures("_anywhere")
+def test_an_agent_that_went_on_working_collects_a_late_answer_once(file: str) -> None:
+    ask_id = posted(file)
+    assert askdesk("answer", ask_id, "--by", "ana", said=SQLITE).returncode == 0
+    first, again = askdesk("collect", "--wait", "20s"), askdesk("collect")
+    (line,) = first.stdout.splitlines()
+    assert (first.returncode, first.stderr) == (0, "")
+    assert {name: json.loads(line)[name] for name in ("id", "outcome", "result")} == {
+        "id": ask_id,
+        "outcome": "answered",
+        "result": RESULT,
+    }
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "askdesk: nothing is left to collect\n")
+
+
 def test_whoever_waits_gets_the_result_the_moment_somebody_answers(file: str) -> None:
     ask_id = posted(file)
     with started("wait", ask_id) as waiting:

@@ -75,6 +75,18 @@ def test_one_process_asks_and_another_answers(remote: Remote, tmp_path: Path) ->
     assert (result.err, asking.process.returncode) == ("\n", 0)
 
 
+def test_what_a_person_reads_is_still_the_agents_to_collect(remote: Remote, tmp_path: Path) -> None:
+    ask_id = remote.posted(tmp_path)
+    assert askdesk("answer", ask_id, typed=SQLITE, env=remote.person).code == 0
+    read, collected = askdesk("wait", ask_id, env=remote.person), askdesk("collect", env=remote.agent)
+
+    assert (read.code, json.loads(read.out), read.err) == (0, RESULT, "")
+    assert [json.loads(line)["id"] for line in collected.out.splitlines()] == [ask_id]
+    refused = askdesk("collect", env=remote.person)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == "askdesk: ASKDESK_TOKEN: is not set; this takes the token of an asker\n"
+
+
 def test_who_waits_outlives_a_server_that_is_killed(remote: Remote, tmp_path: Path) -> None:
     with Person("ask", "--key", "k1", in_file(tmp_path, DATABASE), env=remote.agent) as asking:
         ask_id = shown_id(asking, remote)

@@ -33,6 +33,7 @@ BREAKOUTS = (
 )
 PAYLOADS = tuple(text for text in (*HARMFUL[::20], *TRICKY[::12], *BREAKOUTS) if len(text) < 600)
 PLAIN = "plain qaaaq"
+STILL = "/fragments/keys"  # where nothing follows what happens on the desk
 
 
 class Seen(NamedTuple):
@@ -58,9 +59,13 @@ async path => {
 """
 
 
-async def look(page: Page, path: str | None = None) -> Seen:
-    """At the page, or at a fragment of it."""
-    return Seen(*await page.evaluate(SEEN, path))
+async def look(page: Page) -> Seen:
+    return Seen(*await page.evaluate(SEEN))
+
+
+async def look_at(page: Page, *paths: str) -> list[Seen]:
+    """At fragments of a page, all of them in one go."""
+    return [Seen(*seen) for seen in await page.evaluate(f"paths => Promise.all(paths.map({SEEN}))", paths)]
 
 
 def unseen(seen: Seen) -> set[str]:
@@ -94,12 +99,12 @@ async def post(house: House, text: str) -> list[Ask]:
 
 
 async def test_an_open_ask_is_nothing_but_text_whatever_an_agent_writes_into_it(house: House) -> None:
-    page = await house.person()
-    plain = [await look(page, f"/fragments/asks/{ask.id}") for ask in await post(house, PLAIN)]
+    page = await house.person(path=STILL)
+    plain = await look_at(page, *(f"/fragments/asks/{ask.id}" for ask in await post(house, PLAIN)))
 
     for text in PAYLOADS:
-        for ask, usual in zip(await post(house, text), plain, strict=True):
-            seen = await look(page, f"/fragments/asks/{ask.id}?all=1")
+        hostile = await look_at(page, *(f"/fragments/asks/{ask.id}?all=1" for ask in await post(house, text)))
+        for seen, usual in zip(hostile, plain, strict=True):
             assert unseen(seen) == set(), text
             assert marker(text) in seen.text, text
             assert Counter(_unvaried(seen)) == Counter(_unvaried(usual)), text
@@ -137,7 +142,7 @@ SETTLED = {
 
 
 async def test_a_settled_ask_is_nothing_but_text_whoever_wrote_it(house: House) -> None:
-    page = await house.person()
+    page = await house.person(path=STILL)
     for text in PAYLOADS:
         first, second, *_ = await post(house, text)
         typed = Draft(v=1, given=(Given((0,), text, note=text), Given(own=text, owned=True), Given()), message=text)
@@ -146,8 +151,7 @@ async def test_a_settled_ask_is_nothing_but_text_whoever_wrote_it(house: House) 
         await house.desk.settle(first.id, Answered([note, None, Answer(other=text)]), by=text, surface=text)
         await house.desk.settle(second.id, Denied(text, redirect=text), by=text, surface=text)
 
-        for ask in (first, second):
-            seen = await look(page, f"/fragments/asks/{ask.id}")
+        for seen in await look_at(page, *(f"/fragments/asks/{ask.id}" for ask in (first, second))):
             assert unseen(seen) == set(), text
             assert marker(text) in seen.text, text
             assert {element.split(" ")[0] for element in seen.elements} <= SETTLED, text

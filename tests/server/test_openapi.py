@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.server.running import Running, running
 
 from askdesk.core.desk import Desk
-from askdesk.core.model import Permission, Question
+from askdesk.core.model import Asker, Permission, Question
 from askdesk.server.app import DOORS
 from askdesk.server.openapi import document
 from askdesk.server.tokens import Kind
@@ -80,7 +80,7 @@ async def test_every_answer_is_as_described(kind: Kind, mode: schemathesis.Gener
     desk = Desk(MemoryStore())
     async with running(desk, asks_a_minute=1e9) as server:
         token = await server.token(kind)
-        known = [(await desk.post(Question("Which?", ["a", "b"]))).id for _ in range(3)]
+        known = [(await desk.leave(Question("Which?", ["a", "b"]), asker=Asker())).id for _ in range(3)]
         known += [(await desk.post(Permission("Bash", "{}"))).id, known[0]]
         await desk.withdraw(known[0])
         await asyncio.to_thread(_try_all, server.url, token, known, mode)

@@ -448,6 +448,7 @@ async def test_a_client_that_does_not_read_its_answer_is_broken_off(server: Runn
     stuck.close()
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the server has a loop of its own
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 async def test_more_connections_than_files_do_not_end_the_server(tmp_path: Path, loop: str) -> None:
     async with launched(tmp_path / "desk.db", loop, files=128) as launch:

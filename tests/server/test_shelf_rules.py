@@ -1,4 +1,7 @@
-"""What people tell agents, over HTTP: agents hear and never say it, people say it under their own name."""
+"""What people tell agents, over HTTP: agents hear and never say it, people say it under their own name.
+
+And what agents are still to be told: theirs to note, and nobody else's.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ import msgspec
 import pytest
 from tests.server.running import Answer, Running, running
 
-from askdesk.core import work
+from askdesk.core import owed, work
 from askdesk.core.desk import Desk
 from askdesk.core.model import Asker
+from askdesk.core.owed import Owed
 from askdesk.core.work import Heard, Instruction, Work, Working
 from askdesk.stores.memory import MemoryStore
 from askdesk.testing.clock import FakeClock
@@ -195,3 +199,94 @@ async def test_whoever_may_not_know_an_agent_tells_it_nothing(server: Running) -
     assert len(set(told)) == 1
     assert [one.instruction.id for one in await work.told(server.desk.shelf, ADDRESS)] == [ID]
     assert await work.told(server.desk.shelf, away) == ()
+
+
+LEFT = "0a" * 16
+OWED = owed.name_of(OURS, LEFT)
+
+
+def owing(asker: Asker = OURS, ask: str = LEFT) -> dict[str, Any]:
+    return written(Owed(ask=ask, asker=asker))
+
+
+async def test_of_what_is_owed_to_agents_each_token_reads_and_writes_what_the_table_says(server: Running) -> None:
+    tokens = [
+        await server.token("asker"),
+        await server.token("asker", projects=["ours"], agents=["builder"]),
+        await server.token("answerer"),
+        await server.token("asker", projects=["theirs"]),
+        await server.token("answerer", projects=["ours"]),
+        await server.token("page"),
+    ]
+    table: list[tuple[str, str, object, list[int]]] = [
+        ("GET", OWED, None, [404, 404, 404, 404, 404, 403]),
+        ("PUT", OWED, owing(), [200, 200, 403, 403, 403, 403]),
+        ("GET", OWED, None, [200, 200, 404, 404, 404, 403]),
+        ("PUT", owed.name_of(THEIRS, LEFT), owing(THEIRS), [200, 403, 403, 200, 403, 403]),
+        ("GET", owed.name_of(THEIRS, LEFT), None, [200, 404, 404, 200, 404, 403]),
+        ("PUT", OWED, {"value": None}, [204, 204, 403, 204, 403, 403]),
+    ]
+    for method, name, body, expected in table:
+        told = [(await server.request(method, f"/v1/shelf/{name}", token=token, body=body)).status for token in tokens]
+        assert told == expected, (method, name)
+
+
+async def test_what_is_removed_twice_or_is_anothers_is_answered_the_same_and_anothers_stays(server: Running) -> None:
+    ours, theirs = [await server.token("asker", projects=[name]) for name in ("ours", "theirs")]
+    await put(server, OWED, owing(), ours)
+    told = [
+        await put(server, OWED, {"value": None}, theirs),
+        await put(server, OWED, {"value": None, "expect": 9}, theirs),
+    ]
+    assert await server.desk.shelf.get(OWED) is not None
+    told += [await put(server, OWED, {"value": None}, ours) for _ in range(2)]
+    assert [(answer.status, answer.body) for answer in told] == [(204, b"")] * 4
+    assert await server.desk.shelf.get(OWED) is None
+
+
+async def test_an_agent_lists_what_it_is_owed_and_nothing_of_others(server: Running) -> None:
+    for asker in (OURS, THEIRS):
+        await owed.note(server.desk.shelf, Owed(ask=LEFT, asker=asker))
+    await server.desk.shelf.put("owed/x", "{}")
+    seen = {}
+    for name, kind, limits in (
+        ("any", "asker", {}),
+        ("ours", "asker", {"projects": ["ours"]}),
+        ("person", "answerer", {}),
+    ):
+        token = await server.token(kind, **limits)  # type: ignore[arg-type]
+        answer = await server.request("GET", "/v1/shelf?prefix=owed/", token=token)
+        seen[name] = [document["name"] for document in answer.json["documents"]]
+    both = sorted([OWED, owed.name_of(THEIRS, LEFT)])
+    assert seen == {"any": [*both, "owed/x"], "ours": [OWED], "person": []}
+
+
+async def test_since_when_something_is_owed_is_the_servers_to_say(server: Running, clock: FakeClock) -> None:
+    early = written(Owed(ask=LEFT, asker=OURS, call="c", at=clock.now().replace(year=2001)))
+    answer = await put(server, OWED, early, await server.token("asker"))
+    assert json.loads(answer.json["value"]) == {
+        "ask": LEFT,
+        "asker": {"agent": "builder", "session": "s-1", "project": "ours"},
+        "call": "c",
+        "at": "2026-01-01T12:00:00Z",
+    }
+
+
+INVALID_NOTES = {
+    "not JSON": (OWED, "{", "value"),
+    "nothing in it": (OWED, "{}", "value"),
+    "no asker": (OWED, json.dumps({"ask": LEFT, "asker": {"agent": ""}}), "value.agent"),
+    "of a newer version": (OWED, json.dumps({"v": 2, "ask": LEFT, "asker": {}}), "value.v"),
+    "another ask": (owed.name_of(OURS, "0b" * 16), owing()["value"], "name"),
+    "another address": (owed.name_of(THEIRS, LEFT), owing()["value"], "name"),
+    "more behind it": (f"{OWED}/x", owing()["value"], "name"),
+    "no id": (owed.name_of(OURS, "x"), owing(ask="x")["value"], "value.ask"),
+}
+
+
+@pytest.mark.parametrize("case", INVALID_NOTES)
+async def test_a_note_that_nobody_could_read_is_refused_with_its_place(server: Running, case: str) -> None:
+    name, value, path = INVALID_NOTES[case]
+    answer = await put(server, name, {"value": value}, await server.token("asker"))
+    assert (answer.status, [error["path"] for error in answer.json["errors"]]) == (422, [path])
+    assert await server.desk.shelf.list("owed/") == ()

@@ -98,6 +98,15 @@ def test_refusing_a_whole_tool_is_no_warning() -> None:
     assert warnings(rules("addRules", "deny", rule("Bash"))) == []
 
 
+def test_an_option_that_an_agent_remembers_is_its_own_claim() -> None:
+    value = {"optionId": "always", "name": "Yes, and don't \x1b[31mask again", "kind": "allow_always"}
+    claim = "Allow it and let the agent remember that, in its own words (not checked):"
+
+    assert words(value) == [f'{claim} "Yes, and don\'t \\u001b[31mask again"']
+    assert warnings(value) == [claim]
+    assert words({**value, "more": 1})[:2] == [words(value)[0], NOT_ALL]
+
+
 def test_several_rules_are_counted_and_listed() -> None:
     value = rules("addRules", "allow", rule("Bash", "ls"), rule("Read"), rule("Read", "//**"))
 

@@ -18,6 +18,7 @@ from askdesk.surfaces.snooze import SPANS
 from askdesk.surfaces.terminal import decision, decision_view, inbox_view, sheet, sheet_view
 from askdesk.surfaces.texts import ENGLISH, languages, say, speak, texts
 from askdesk.surfaces.web.filled import WORDED
+from askdesk.wire.form import Words
 
 SOURCE = Path(str(files(askdesk)))
 OUTCOMES: tuple[Outcome, ...] = (
@@ -119,6 +120,7 @@ FORMED: dict[str, set[str]] = {
     "ended.": {type(outcome).__name__.lower() for outcome in OUTCOMES},
     "decision_help.": set(decision_view._HELP),
     "help.": set(sheet_view._HELP),
+    "host_dialog.": set(Words._fields),
     "inbox_help.": set(inbox_view._HELP),
     "key.": {key for key, _ in feet()},
     "leave.": {*sheet.LEAVING, *decision.LEAVING},

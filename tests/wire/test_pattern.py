@@ -25,12 +25,14 @@ def test_a_pattern_is_found_where_python_finds_it(written: str, text: str) -> No
         found = pattern(written)
     except (re.error, InvalidAsk):
         assume(False)
+    assume(text or "\\B" not in written)  # which some versions of Python do not find in nothing; JavaScript does
     assert found.is_in(text) == bool(known.search(text))
 
 
 @pytest.mark.parametrize(
     ("written", "text", "is_found"),
     [
+        ("\\B", "", True),
         ("^[a-z]+$", "abc\n", False),  # the end is the end, as in JavaScript
         ("^\\d+$", "١٢", False),
         ("^\\w+$", "é", False),

@@ -16,13 +16,15 @@ from typing import Any, TypeAlias, TypeVar
 from askdesk.core.errors import MissingGuest, quoted
 
 try:
+    import acp.schema as schema
     from acp.connection import Connection
     from acp.exceptions import RequestError
+    from acp.stdio import stdio_streams
     from pydantic import BaseModel, ValidationError
 except ImportError:
     raise MissingGuest("agent-client-protocol", "acp") from None
 
-__all__ = ["Method", "Peer", "RequestError", "read"]
+__all__ = ["Method", "Peer", "RequestError", "read", "schema", "stdio_streams"]
 
 log = logging.getLogger("askdesk")
 
@@ -60,6 +62,10 @@ class Peer(Connection):
                 await asyncio.shield(self.tell(CANCEL, {"requestId": number}))
             raise
 
+    def awaits(self, number: object) -> bool:
+        """Whether a request of ours with this id has not been answered yet."""
+        return isinstance(number, int) and number in self._pending
+
     async def tell(self, method: str, params: Mapping[str, Any]) -> None:
         await self.send_notification(method, dict(params))
 
@@ -68,6 +74,8 @@ class Peer(Connection):
             self._cancel(params)
             return None
         handler = self._methods.get(method)
+        if handler is None and is_notification:
+            return None  # news that nobody here has a use for
         if handler is None:
             raise RequestError.method_not_found(method)
         if not isinstance(params, dict) and params is not None:

@@ -8,25 +8,22 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, PermissionUpdate, ToolPermissionContext
-from msgspec.structs import replace
 
+from askdesk.adapters.asking import Asking, Show
 from askdesk.adapters.before import Before, decided
 from askdesk.adapters.claude_plan import unseen_plan
 from askdesk.adapters.threads import is_cancelled
-from askdesk.core.desk import Desk, new_id
-from askdesk.core.errors import AskdeskError, InvalidAsk, quoted
+from askdesk.core.desk import Desk
+from askdesk.core.errors import InvalidAsk, quoted
 from askdesk.core.limits import OPEN
 from askdesk.core.model import (
     Allowed,
     Answered,
-    Ask,
     Asker,
     Declined,
     Denied,
@@ -35,22 +32,25 @@ from askdesk.core.model import (
     PreviewFormat,
     Questions,
     Settlement,
-    Withdrawn,
 )
 from askdesk.wire import permission, tool
+
+__all__ = ["Gate", "Show", "Steered", "Verdict"]
 
 log = logging.getLogger("askdesk")
 
 Verdict: TypeAlias = PermissionResultAllow | PermissionResultDeny
-Show: TypeAlias = Callable[[Ask], Awaitable[object]]
 
 _EXIT_PLAN = "ExitPlanMode"
 _UNFIT = "NOT ASKED: the call breaks these rules; mend it and call again, or go on without it.\n{}"
 _UNDECIDED = "NOT RUN: nobody could decide on this call. This is not consent: do not work around it."
 _UNANSWERED = "NOT ANSWERED: the questions could not be put to anybody. This is not an answer and not consent."
 _REDIRECTED = "DENIED: the person did not allow this call; it did not run. Their new instruction follows."
-_LAST_WORDS = 2.0  # seconds for a screen to say who settled what it shows
 _NO_PLAN = "The plan cannot be shown: it was not written to the plan file, and is not in the transcript."
+
+
+class CalledOff(Exception):
+    """Raised by whoever shows an ask: the person called it off, and the agent with it. The text is for the model."""
 
 
 class Steered(Protocol):
@@ -79,8 +79,8 @@ class Gate:
         config: Path,
         show: Show | None = None,
     ) -> None:
-        self._desk, self.asker, self._before, self.previews, self._deadline = desk, asker, before, previews, deadline
-        self._config, self._show = config, show
+        self._asking = Asking(desk, asker, previews=previews, deadline=deadline, show=show)
+        self.asker, self._before, self.previews, self._config = asker, before, previews, config
         self.agent: Steered | None = None
         self.own_tool = ""
         self._own_calls: dict[str, str] = {}  # the input of a call of our own tool -> which subagent makes it
@@ -91,6 +91,8 @@ class Gate:
             return PermissionResultAllow(updated_input=given)
         try:
             return await self._decided(await self._body(name, given, context), context)
+        except CalledOff as end:
+            return PermissionResultDeny(message=str(end), interrupt=True)
         except InvalidAsk as error:
             return PermissionResultDeny(message=_UNFIT.format(error))
         except asyncio.CancelledError:
@@ -127,50 +129,7 @@ class Gate:
         self, body: Questions | Permission, key: str | None, agent_id: str | None, patience: timedelta | None = None
     ) -> Settlement | None:
         """The same; None where the patience ended first, and then the ask stays open."""
-        ask_id = new_id()  # known before it is kept, so that it can be taken back at any moment
-        try:
-            ask = await self._posted(body, key, agent_id, ask_id)
-            ask_id = ask.id
-            return (await self._desk.get(ask_id)).settlement or await self._shown(ask, patience)
-        except BaseException:  # nobody will hear of an answer any more
-            await asyncio.shield(self._withdraw(ask_id))
-            raise
-
-    async def _posted(self, body: Questions | Permission, key: str | None, agent_id: str | None, ask_id: str) -> Ask:
-        """The ask; a new one where the one under this key was withdrawn, as by a run that was stopped and resumed."""
-        asker = replace(self.asker, parent=agent_id) if agent_id else self.asker
-
-        async def post(key: str | None) -> Ask:
-            return await self._desk.post(
-                body, asker=asker, key=key, deadline=self._deadline, preview_format=self.previews, id=ask_id
-            )
-
-        ask = await post(key)
-        settled = (await self._desk.get(ask.id)).settlement if ask.id != ask_id else None
-        return await post(f"{key}/{ask_id}") if settled and isinstance(settled.outcome, Withdrawn) else ask
-
-    async def _shown(self, ask: Ask, patience: timedelta | None) -> Settlement | None:
-        """Wait, with the ask on the screen here if there is one; who leaves that leaves it to people elsewhere."""
-        waiting = asyncio.ensure_future(
-            self._desk.wait(ask.id, timeout=patience.total_seconds() if patience is not None else None)
-        )
-        showing = asyncio.ensure_future(self._show(ask)) if self._show else None
-        try:
-            if showing:
-                await asyncio.wait((waiting, showing), return_when=asyncio.FIRST_COMPLETED)
-                if waiting.done() and waiting.result():
-                    await asyncio.wait((showing,), timeout=_LAST_WORDS)
-                if showing.done():
-                    showing.result()  # raises where it broke
-            return await waiting
-        finally:
-            for task in filter(None, (waiting, showing)):
-                task.cancel()
-            await asyncio.gather(*filter(None, (waiting, showing)), return_exceptions=True)
-
-    async def _withdraw(self, ask_id: str) -> None:
-        with suppress(AskdeskError):  # settled meanwhile, or the store is gone: nothing to take back
-            await self._desk.withdraw(ask_id, "the run was interrupted")
+        return await self._asking.settlement(body, key=key, parent=agent_id or "", patience=patience)
 
     async def _verdict(self, body: Questions | Permission, outcome: Outcome, context: ToolPermissionContext) -> Verdict:
         if isinstance(outcome, Denied) and outcome.redirect and self.agent:
@@ -196,6 +155,10 @@ class Gate:
             if isinstance(outcome, Declined) and outcome.stop and self.agent:
                 await self.agent.stop()
             return _told(tool.text(questions, outcome), is_error=not isinstance(outcome, Answered))
+        except CalledOff as end:
+            if self.agent:
+                await self.agent.stop()
+            return _told(str(end), is_error=True)
         except InvalidAsk as error:
             return _told(_UNFIT.format(error), is_error=True)
         except asyncio.CancelledError:

@@ -59,6 +59,7 @@ class Visit(Struct):
     previews: PreviewFormat = "markdown"
     is_local: bool = False  # whether the transcript that the event names is a file of this machine
     ask: Ask | None = None
+    posting: asyncio.Future[Ask] | None = None  # of the ask, which goes on where the run is cancelled meanwhile
     following: asyncio.Task[None] | None = None  # of the transcript
     watching: asyncio.Task[None] | None = None  # of the dialog
 
@@ -111,6 +112,8 @@ class ClaudeHook:
             await asyncio.wait((visit.following,), timeout=_LAST_WORDS)
             visit.end()
         with suppress(AskdeskError):
+            if visit.posting:
+                visit.ask = await visit.posting
             await self._take_back(visit, why)
 
     async def _take_back(self, visit: Visit, reason: str) -> Settlement | None:
@@ -175,7 +178,8 @@ class ClaudeHook:
         Whoever calls a hook chooses its nonce, and may write to transcripts. So no nonce may be the key of another
         door's ask, and of such an ask, which has the id of a call, nothing is believed that a transcript says.
         """
-        ask = visit.ask = await self._posted(visit, body, call or f"hook {visit.nonce}")
+        visit.posting = asyncio.ensure_future(self._posted(visit, body, call or f"hook {visit.nonce}"))
+        ask = visit.ask = await asyncio.shield(visit.posting)
         if visit.is_local and _is_own(ask):
             visit.following = asyncio.create_task(self._follow(visit, ask, call))
             if isinstance(body, Permission) and not visit.event.agent_id and visit.process:

@@ -14,6 +14,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,12 +22,13 @@ from typing import Any, cast
 from uuid import uuid4
 
 from askdesk.adapters.before import Before
+from askdesk.adapters.ear import listen
 from askdesk.core.desk import Desk
-from askdesk.core.errors import AskdeskError, MissingGuest
+from askdesk.core.errors import MissingGuest
 from askdesk.core.limits import OPEN
 from askdesk.core.model import Asker, PreviewFormat
 from askdesk.core.process import here
-from askdesk.core.work import Instruction, Work
+from askdesk.core.work import Instruction
 from askdesk.wire import permission, tool
 
 try:
@@ -237,15 +239,26 @@ class ClaudeDesk:
 
         With `stay` it goes on for ever: each thing that people tell it is a new task.
         """
+        async with self.at_work():
+            if prompt is not None:
+                await self.client.query(prompt)
+            async for message in self._messages(stay):
+                yield message
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Let people see it and tell it something, for as long as the block runs. `run` does so by itself."""
         async with self._desk.at_work(self.asker) as work:
-            listening = asyncio.ensure_future(self._listen(work))
+            listening = asyncio.ensure_future(listen(work, self._deliver, "Claude"))
             try:
-                if prompt is not None:
-                    await self.client.query(prompt)
-                async for message in self._messages(stay):
-                    yield message
+                yield
             finally:
                 listening.cancel()
+
+    @property
+    def patience(self) -> float:
+        """Seconds in which Claude Code may still begin with what it was told last, though it says that it is idle."""
+        return max(self._told_at + _PATIENCE - asyncio.get_running_loop().time(), 0)
 
     async def _messages(self, stay: bool) -> AsyncIterator[Message]:
         """Until Claude Code is idle: one prompt may have several results, where something was told in between.
@@ -260,12 +273,12 @@ class ClaudeDesk:
                 message = await asyncio.wait_for(anext(messages), patience)
             except (TimeoutError, StopAsyncIteration):
                 return
-            patience, state = None, _state(message)
+            patience, state = None, state_of(message)
             tells = tells or state is not None
             if state is None:
                 yield message
             if not stay and (state == "idle" or (isinstance(message, ResultMessage) and not tells)):
-                patience = max(self._told_at + _PATIENCE - asyncio.get_running_loop().time(), 0)
+                patience = self.patience
                 if patience == 0:
                     return
 
@@ -277,18 +290,6 @@ class ClaudeDesk:
     async def stop(self) -> None:
         await self.client.interrupt()
 
-    async def _listen(self, work: Work) -> None:
-        async for instruction in work:
-            try:
-                await self._deliver(instruction)
-            except BaseException as error:
-                await asyncio.shield(work.put_back(instruction))
-                if not isinstance(error, Exception):
-                    raise
-                log.error("an instruction did not reach Claude: %s", type(error).__name__)  # the run goes on
-            else:
-                await _said_so(work, instruction)
-
     async def _deliver(self, instruction: Instruction) -> None:
         self._told_at = asyncio.get_running_loop().time()  # so that a run which just ends waits for it
         if instruction.stop:
@@ -297,17 +298,7 @@ class ClaudeDesk:
             await self.say(instruction.text)
 
 
-async def _said_so(work: Work, instruction: Instruction) -> None:
-    """That it was delivered, to those who told it; again and again while the desk is away."""
-    while True:
-        try:
-            return await work.delivered(instruction)
-        except AskdeskError as error:
-            log.warning("that Claude has an instruction could not be said: %s", error)
-            await asyncio.sleep(_PATIENCE)
-
-
-def _state(message: Message) -> str | None:
+def state_of(message: Message) -> str | None:
     """What Claude Code says of its own state; None where a message is about something else."""
     if isinstance(message, SystemMessage) and message.subtype == "session_state_changed":
         return str(message.data.get("state"))

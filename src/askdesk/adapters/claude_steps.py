@@ -3,39 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
 
 from claude_agent_sdk import AssistantMessage, ResultMessage, TextBlock, ToolUseBlock
 from claude_agent_sdk.types import Message, StreamEvent
-from msgspec import Struct
 
+from askdesk.adapters.steps import Called, Ended, Piece, Said, Step
 
-class Piece(Struct, frozen=True):
-    """Some words of a text that is being said."""
-
-    text: str
-
-
-class Said(Struct, frozen=True):
-    """A whole text."""
-
-    text: str
-
-
-class Called(Struct, frozen=True):
-    tool: str
-    input: dict[str, Any]
-
-
-class Ended(Struct, frozen=True):
-    """A run has ended: with a result, parked until somebody answers, stopped by a person, or failed."""
-
-    how: Literal["done", "parked", "stopped", "failed"]
-    text: str
-    session: str
-
-
-Step: TypeAlias = Piece | Said | Called | Ended
+__all__ = ["Called", "Ended", "Piece", "Said", "Step", "steps"]
 
 
 def steps(message: Message) -> Iterable[Step]:

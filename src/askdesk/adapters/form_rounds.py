@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from askdesk.adapters.asking import Asking, Show
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AskdeskError
 from askdesk.core.model import Answered, Asker, Declined, Expired, Outcome, PreviewFormat, Questions
@@ -28,9 +29,16 @@ class FormDesk:
     """A desk as forms of others need it: the same asker, and one deadline for all that comes of a form."""
 
     def __init__(
-        self, desk: Desk, asker: Asker, *, deadline: timedelta | None = None, previews: PreviewFormat = "none"
+        self,
+        desk: Desk,
+        asker: Asker,
+        *,
+        deadline: timedelta | None = None,
+        previews: PreviewFormat = "none",
+        show: Show | None = None,
     ) -> None:
         self._desk, self._asker, self._deadline, self._previews = desk, asker, deadline, previews
+        self._asking = Asking(desk, asker, show=show)
 
     async def filled(self, form: OthersForm) -> Content | Outcome:
         """What goes back, or how it ended otherwise. Cancelled, it takes back what it asked."""
@@ -62,7 +70,7 @@ class FormDesk:
             return Expired(), follows
         ask_id = new_id()  # known before it is kept, so that it can be taken back at any moment
         try:
-            await self._desk.post(
+            ask = await self._desk.post(
                 questions,
                 asker=self._asker,
                 deadline=until,
@@ -70,7 +78,7 @@ class FormDesk:
                 follows=follows,
                 id=ask_id,
             )
-            settlement = await self._desk.wait(ask_id)
+            settlement = await self._asking.shown(ask)
         except BaseException:  # cancelled, or the store broke: nobody waits for it any more
             await self._take_back(ask_id)
             raise

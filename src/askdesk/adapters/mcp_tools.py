@@ -6,7 +6,6 @@ and on the desk's surfaces; the first answer wins. Whatever breaks is told as no
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from askdesk.adapters.mcp_dialog import Caller, Place, Showing, State, Wanted
 from askdesk.adapters.mcp_waiting import take_back, telling
 from askdesk.core import owed, strict, work
-from askdesk.core.desk import Desk
+from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AskdeskError, InvalidAsk, Problem, UnknownAsk, quoted
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import (
@@ -120,24 +119,27 @@ class DeskTools:
             raise InvalidAsk(problems)
         return Permission(str(name), dict(value or {}), asker.project, str(reason))
 
-    async def _left(self, body: Questions | Permission, asker: Asker) -> Ask:
+    async def _left(self, body: Questions | Permission, asker: Asker, ask_id: str | None = None) -> Ask:
         return await self._desk.leave(
             body,
             asker=asker,
             deadline=self._deadline,
             preview_format=self._previews if isinstance(body, Questions) else "none",
             call=_digest(body),
+            id=ask_id,
         )
 
     async def _asked(
         self, name: str, body: Questions | Permission, ask_id: str, caller: Caller, asker: Asker
     ) -> Told | Wanted:
-        entry = await self._entry(body, ask_id, caller, asker)
+        there = ask_id or new_id()  # known before it is kept, so that it can be taken back at any moment
         try:
+            entry = await self._entry(body, ask_id, there, caller, asker)
+            there = entry.ask.id
             settled = entry.settlement or await self._showing.settled(entry.ask, caller)
         except BaseException:  # the host takes its call back, or something broke: then it is told that nobody answered
             if not self.is_ending and not caller.is_gone():
-                await take_back(self._desk, entry.ask.id, asker)
+                await take_back(self._desk, there, asker)
             raise
         if isinstance(settled, Wanted):
             return settled
@@ -149,7 +151,7 @@ class DeskTools:
         await self._desk.delivered(entry.ask.id, asker)
         return _told(entry.ask, settled)
 
-    async def _entry(self, body: Questions | Permission, ask_id: str, caller: Caller, asker: Asker) -> Entry:
+    async def _entry(self, body: Questions | Permission, ask_id: str, new: str, caller: Caller, asker: Asker) -> Entry:
         """The ask that a call is about: named, brought back, asked before and undelivered, or new."""
         if caller.state is not None:
             return await self._desk.get(State.of(caller.state).ask)
@@ -160,7 +162,7 @@ class DeskTools:
             if found.call == call:
                 with suppress(UnknownAsk):
                     return await self._desk.get(found.ask)
-        return Entry(await self._left(body, asker))
+        return Entry(await self._left(body, asker, new))
 
     async def _known(self, ask_id: str, asker: Asker) -> Entry:
         entry = await self._desk.get(ask_id)
@@ -171,13 +173,15 @@ class DeskTools:
     async def _collected(self, given: Mapping[str, Any], caller: Caller, asker: Asker) -> Told:
         if ask_id := _text(given, "ask_id"):
             return await self._waited(await self._known(ask_id, asker), caller, asker, wait=given.get("wait", True))
-        told = await self._settled_since(asker)
-        if not told and given.get("wait") and await self._desk.uncollected(asker):
-            told = await self._until_some(asker, self._showing.patience(caller))
-        still_open = [ask.id for ask in await self._desk.uncollected(asker)]
+        patience = self._showing.patience(caller) if given.get("wait") else 0
+        left = await self._desk.left_by(asker, timeout=patience)
+        told = [f"Ask id {e.ask.id}. {_told(e.ask, e.settlement).text}" for e in left.settled if e.settlement]
+        still_open = ", ".join(ask.id for ask in left.open)
+        for entry in left.settled:
+            await self._desk.delivered(entry.ask.id, asker)
         if told:
-            return Told("\n\n".join([*told, *([f"Still open: {', '.join(still_open)}."] if still_open else [])]))
-        return Told(_NOTHING.format(", ".join(still_open)) if still_open else _NOTHING_LEFT)
+            return Told("\n\n".join([*told, *([f"Still open: {still_open}."] if still_open else [])]))
+        return Told(_NOTHING.format(still_open) if still_open else _NOTHING_LEFT)
 
     async def _waited(self, entry: Entry, caller: Caller, asker: Asker, *, wait: object) -> Told:
         patience = self._showing.patience(caller) if wait else 0
@@ -188,21 +192,6 @@ class DeskTools:
             )
         await self._desk.delivered(entry.ask.id, asker)
         return _told(entry.ask, settlement)
-
-    async def _settled_since(self, asker: Asker) -> list[str]:
-        return [
-            f"Ask id {entry.ask.id}. {_told(entry.ask, entry.settlement).text}"
-            async for entry in self._desk.collect(asker)
-            if entry.settlement
-        ]
-
-    async def _until_some(self, asker: Asker, patience: float) -> list[str]:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(patience), self._desk.watch() as hints:
-                while not (told := await self._settled_since(asker)):
-                    await anext(hints)
-                return told
-        return []
 
 
 def _told(ask: Ask, settlement: Settlement) -> Told:

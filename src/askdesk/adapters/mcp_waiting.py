@@ -38,10 +38,8 @@ async def _keep_telling(tell: Tell, every: float) -> None:
 
 
 async def take_back(desk: Desk, ask_id: str, asker: Asker | None = None) -> None:
-    """Nobody waits for it any more, so nobody should be made to decide; nor is its end owed to the asker."""
-    with anyio.move_on_after(_GOODBYE_SECONDS, shield=True):
-        with suppress(AskdeskError):
-            await desk.withdraw(ask_id, "the agent stopped waiting")
-        with suppress(AskdeskError):
-            if asker:
-                await desk.delivered(ask_id, asker)
+    """Nobody waits for it any more, so nobody should be made to decide; an answer that was quicker is still owed."""
+    with anyio.move_on_after(_GOODBYE_SECONDS, shield=True), suppress(AskdeskError):
+        await desk.withdraw(ask_id, "the agent stopped waiting")
+        if asker:
+            await desk.delivered(ask_id, asker)

@@ -5,7 +5,7 @@ to standard output: {"questions", "answers", "annotations"}, or an outcome and a
 
   askdesk ask questions.json             ask here: a form on this terminal, or lines on a pipe
   make-questions | askdesk ask -         the same; the form finds the terminal by itself
-  askdesk ask --no-wait questions.json   print the ask's id and go on
+  askdesk ask --no-wait questions.json   print the ask's id and go on; `askdesk collect` prints the result later
   askdesk ask --surface none --key k1 questions.json
                                          wait for somebody to answer elsewhere; again with the same key is the same ask
   askdesk ask --tool Bash input.json     ask for permission to run a tool with this input
@@ -19,12 +19,21 @@ import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
 
-from askdesk.cli.command import duration, on_desk, plain_argument, print_result, read_file, say
+from askdesk.cli.command import (
+    asker_arguments,
+    asker_given,
+    duration,
+    on_desk,
+    plain_argument,
+    print_result,
+    read_file,
+    say,
+)
 from askdesk.cli.main import ANSWERED, STILL_OPEN, WITHDRAWN
 from askdesk.core.desk import Desk
 from askdesk.core.errors import InvalidAsk, Problem, StoreError
 from askdesk.core.limits import CLAUDE, OPEN, SPRING
-from askdesk.core.model import Ask, Asker, Permission, Questions, Settlement, Withdrawn
+from askdesk.core.model import Ask, Permission, Questions, Settlement, Withdrawn
 from askdesk.open import (
     Surface,
     answered_at,
@@ -34,7 +43,6 @@ from askdesk.open import (
     settled_on,
     sized,
     surface_here,
-    this_folder,
     where_to_answer,
 )
 from askdesk.settings import load
@@ -49,7 +57,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tool", metavar="NAME", help="FILE is the input of this tool: ask for permission to run it")
     parser.add_argument("--folder", default="", help="with --tool: where it would run")
     parser.add_argument("--description", default="", help="with --tool: what the agent says about the call")
-    parser.add_argument("--no-wait", action="store_true", help="print the ask's id instead of waiting")
+    parser.add_argument("--no-wait", action="store_true", help="print the ask's id and do not wait: collect it later")
     parser.add_argument("--key", help="makes the ask idempotent: the same key and input is the same ask")
     parser.add_argument("--deadline", type=duration, metavar="SPAN", help="expire after 90s, 10m, 2h or 3d")
     parser.add_argument(
@@ -65,9 +73,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--previews", choices=["none", "markdown", "html"], default="none", help="what the options' previews are"
     )
-    parser.add_argument("--agent", default="command line", metavar="NAME", help="who asks")
-    parser.add_argument("--project", metavar="NAME", help="what it is about (default: this folder)")
-    parser.add_argument("--session", default="", metavar="ID", help="the agent's session")
+    asker_arguments(parser)
 
 
 def run(given: Namespace) -> int:
@@ -80,15 +86,14 @@ def run(given: Namespace) -> int:
 
 
 async def _ask(desk: Desk, given: Namespace, body: Questions | Permission) -> int:
-    project = given.project if given.project is not None else this_folder()
+    asker = asker_given(given)
     if given.no_wait and isinstance(desk.store, MemoryStore):
         raise InvalidAsk("--no-wait: a store in memory ends with this command, so nobody could answer")
-    if given.no_wait:  # this process ends at once, which says nothing about the asker
-        asker = Asker(given.agent, given.session, project)
-        ask = await desk.post(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
+    if given.no_wait:
+        ask = await desk.leave(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
         print(ask.id)
         return ANSWERED
-    asker = asker_here(given.agent, session=given.session, project=project)
+    asker = asker_here(asker.agent, session=asker.session, project=asker.project)
     asking = desk.asking(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
     posted: Ask | None = None
     try:

@@ -1,7 +1,5 @@
-"""Claude Code's settings: the hooks that we want there, and a file of settings that is changed and put back with care.
-
-`wanted`, `added` and `removed` are pure. A file is written whole or not at all, with what it was before beside it.
-"""
+"""Claude Code's settings: the hooks that we want there, and how they are put in and taken out. All of it is pure but
+the file itself, which `settings_file` changes."""
 
 from __future__ import annotations
 
@@ -11,16 +9,15 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from askdesk.cli.hook_start import SECONDS
-from askdesk.core.errors import InvalidSettings, Problem
+from askdesk.cli.settings_file import SettingsFile
 from askdesk.wire import tool
 
 Hooks: TypeAlias = dict[str, list[dict[str, Any]]]
+Mode: TypeAlias = Literal["both", "desk"]
 Scope: TypeAlias = Literal["user", "project"]
 
 CLIENT = Path(__file__).with_name("hook_client.py")
@@ -29,13 +26,14 @@ ROUTE = "/v1/hooks/claude-code"
 TOKEN = "ASKDESK_TOKEN"  # noqa: S105 - the name of a variable
 _MOMENT = 60  # seconds for hooks that only tell
 _GONE = '{"systemMessage":"askdesk is not where it was: install it again, or remove its hooks from the settings"}'
+_OR_GONE = f"; fi; echo {shlex.quote(_GONE)}"
 _OURS = re.compile(r"askdesk[/\\]cli[/\\]hook_client\.py|\baskdesk hook\b")
 
 
 class Way(NamedTuple):
     """How hooks reach the desk: by a command on this machine, or straight to a server."""
 
-    mode: Literal["both", "desk"] = "both"
+    mode: Mode = "both"
     permissions: bool = False
     socket: str = "-"
     store: str = ""
@@ -56,8 +54,27 @@ class Way(NamedTuple):
         """Python ends with 2 where it cannot read its file, and 2 blocks the call: so it is looked for first."""
         python, client = shlex.quote(sys.executable), shlex.quote(str(CLIENT))
         given = shlex.join([self.socket, self.mode, str(seconds), *([self.store] if self.store else [])])
-        run = f"exec {python} -I -S {client} {given}"
-        return f"if [ -x {python} ] && [ -r {client} ]; then {run}; fi; echo {shlex.quote(_GONE)}"
+        return f"if [ -x {python} ] && [ -r {client} ]; then {_run()} {given}{_OR_GONE}"
+
+
+def _run() -> str:
+    return f"exec {shlex.quote(sys.executable)} -I -S {shlex.quote(str(CLIENT))}"
+
+
+def is_our_command(hook: Mapping[str, Any]) -> bool:
+    """Whether a hook runs nothing but our own client: a file in a project may be anybody's."""
+    command = str(hook.get("command"))
+    _, found, rest = command.partition(f"then {_run()} ")
+    given = rest.removesuffix(_OR_GONE)
+    try:
+        words = shlex.split(given)
+    except ValueError:
+        return False
+    if not found or len(words) not in (3, 4) or shlex.join(words) != given:  # quoted, so that no shell sees more in it
+        return False
+    socket, mode, seconds, store = (*words, "")[:4]
+    is_known = mode in ("both", "desk") and seconds.isascii() and seconds.isdigit()
+    return is_known and command == Way(mode, socket=socket, store=store).hook(int(seconds))["command"]  # type: ignore[arg-type]
 
 
 def wanted(way: Way) -> Hooks:
@@ -128,27 +145,8 @@ def settings_path(scope: Scope) -> Path:
     return (Path(folder) if folder else Path.home() / ".claude") / "settings.json"
 
 
-class Kept(NamedTuple):
-    """A file of settings and what we had beside it, to the byte; None where there was no such file."""
-
-    settings: bytes | None
-    backup: bytes | None
-    note: bytes | None
-
-
-class SettingsFile:
-    """A file of Claude Code's settings. Where it is a link, what it leads to is changed."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._real = path.resolve()
-        self._backup = self._real.with_name(f"{self._real.name}.askdesk-backup")
-        self._note = self._real.with_name(f"{self._real.name}.askdesk-installed")
-        self.raw = self._read(self._real)
-
-    @property
-    def text(self) -> str:
-        return "" if self.raw is None else self.raw.decode("utf-8", "replace")
+class ClaudeSettings(SettingsFile):
+    """A file of Claude Code's settings."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -158,9 +156,9 @@ class SettingsFile:
         try:
             value = json.loads(self.raw.decode("utf-8"))
         except ValueError as error:
-            raise self._wrong(f"is not JSON, and was not touched: {error}") from None
+            raise self.wrong(f"is not JSON, and was not touched: {error}") from None
         if not isinstance(value, dict) or not _is_hooks(value.get("hooks", {})):
-            raise self._wrong("does not have the form of Claude Code's settings, and was not touched")
+            raise self.wrong("does not have the form of Claude Code's settings, and was not touched")
         return value
 
     def written(self, settings: Mapping[str, Any]) -> str:
@@ -173,77 +171,10 @@ class SettingsFile:
         """What the file will hold: hooks of ours that are there already are replaced."""
         return self.written(added(removed(self.settings), hooks))
 
-    def uninstalled(self) -> bytes | None:
-        """What the file will hold without us: to the byte what it was, unless somebody changed it since."""
-        note, backup = self._noted(), self._read(self._backup)
-        if note == {"v": 1, "installed": _digest(self.raw), "before": _digest(backup)}:
-            return backup
+    def without_us(self) -> bytes | None:
         if not ours(self.settings):
             return self.raw
         return self.written(removed(self.settings)).encode()
-
-    def install(self, text: str) -> Kept:
-        """Write it, and return what was there, for `restore` where the hooks turn out not to work."""
-        before = self.uninstalled()
-        kept = Kept(self.raw, self._read(self._backup), self._read(self._note))
-        self._real.parent.mkdir(parents=True, exist_ok=True)
-        self._put(self._backup, before)
-        note = {"v": 1, "installed": _digest(text.encode()), "before": _digest(before)}
-        self._put(self._note, json.dumps(note).encode())
-        self._put(self._real, text.encode())
-        self.raw = text.encode()
-        return kept
-
-    def restore(self, kept: Kept) -> None:
-        self._put(self._real, kept.settings)
-        self._put(self._backup, kept.backup)
-        self._put(self._note, kept.note)
-        self.raw = kept.settings
-
-    def uninstall(self) -> None:
-        before = self.uninstalled()
-        self._put(self._real, before)
-        self._put(self._backup, None)
-        self._put(self._note, None)
-        self.raw = before
-
-    def _noted(self) -> object:
-        with suppress(ValueError):
-            return json.loads(self._read(self._note) or b"")
-        return None
-
-    def _read(self, path: Path) -> bytes | None:
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise self._wrong(f"{error.strerror}") from None
-
-    def _put(self, path: Path, data: bytes | None) -> None:
-        """All of it or nothing: beside it first, safe on the disk, then in its place."""
-        try:
-            if data is None:
-                with suppress(FileNotFoundError):
-                    path.unlink()
-                return
-            mode = self._real.stat().st_mode & 0o777 if self._real.exists() else 0o600
-            beside = path.with_name(f"{path.name}.{os.getpid()}")
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-                os.fchmod(file.fileno(), mode)
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        except OSError as error:
-            raise self._wrong(f"{path.name} cannot be written: {error.strerror}") from None
-
-    def _wrong(self, why: str) -> InvalidSettings:
-        return InvalidSettings([Problem(str(self.path), why)])
-
-
-def _digest(data: bytes | None) -> str | None:
-    return None if data is None else sha256(data).hexdigest()
 
 
 def _is_hooks(hooks: object) -> bool:

@@ -40,6 +40,7 @@ from askdesk.core.model import (
     Allowed,
     Answered,
     Ask,
+    Asker,
     Declined,
     Denied,
     Entry,
@@ -75,7 +76,7 @@ def new(name: str, command: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
-def plain_argument(parser: argparse.ArgumentParser) -> None:
+def plain_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     parser.add_argument("--plain", action="store_true", help="plain lines instead of a form, as for a screen reader")
 
 
@@ -85,6 +86,20 @@ def limit_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}", action="append", default=[], metavar="NAME", help=f"only asks of this {name}; may be repeated"
         )
+
+
+def asker_arguments(parser: argparse.ArgumentParser) -> None:
+    """Who asks, and so who collects."""
+    parser.add_argument("--agent", default="command line", metavar="NAME", help="who asks")
+    parser.add_argument("--project", metavar="NAME", help="what it is about (default: this folder)")
+    parser.add_argument("--session", default="", metavar="ID", help="the agent's session")
+
+
+def asker_given(given: argparse.Namespace) -> Asker:
+    """Without this process, which ends at once: that says nothing about the asker."""
+    from askdesk.open import this_folder
+
+    return Asker(given.agent, given.session, given.project if given.project is not None else this_folder())
 
 
 def force_argument(parser: argparse.ArgumentParser) -> None:
@@ -124,21 +139,25 @@ def columns() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else _ANY_WIDTH
 
 
-def print_json(value: object) -> None:
+def print_json(value: object, *, one_line: bool = False) -> None:
     """The result: on one line for programs, spread out for people."""
     readable = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    print(shown_json(json.dumps(value, ensure_ascii=not readable, indent=2 if sys.stdout.isatty() else None)))
+    indent = 2 if sys.stdout.isatty() and not one_line else None
+    print(shown_json(json.dumps(value, ensure_ascii=not readable, indent=indent)))
 
 
 def print_result(ask: Ask, settlement: Settlement) -> int:
     """What the agent gets, and the exit code that says the same."""
+    print_json(result_of(ask, settlement))
+    return _code_of_outcome(settlement.outcome)
+
+
+def result_of(ask: Ask, settlement: Settlement) -> dict[str, Any]:
     from askdesk.wire import permission, tool
 
     if isinstance(ask.body, Permission):
-        print_json(permission.result(ask.body, settlement.outcome))
-    else:
-        print_json(tool.result(ask.body, settlement.outcome))
-    return _code_of_outcome(settlement.outcome)
+        return permission.result(ask.body, settlement.outcome)
+    return tool.result(ask.body, settlement.outcome)
 
 
 def on_desk(store: str | None, work: Work, *, create: bool = False) -> int:

@@ -23,6 +23,7 @@ from askdesk.open import agents_shell, open_desk, sqlite_path
 from askdesk.settings import Settings, config_path, load
 
 if TYPE_CHECKING:
+    from askdesk.cli.hosts import Host, Scope
     from askdesk.stores.http import HTTPStore
 
 _PATIENCE = 3.0  # seconds for a desk server: whoever asks the doctor waits for the answer
@@ -41,6 +42,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(given: Namespace) -> int:
     findings = [*_software(), *_surroundings(), *_notifications(), *_store(given.store), *_hooks(given.store)]
+    findings += _hosts()
     if given.json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -122,12 +124,15 @@ def _hooks(given: str | None) -> Iterable[Finding]:
         path = claude_code.settings_path(scope)
         about = f"hooks, {scope}"
         try:
-            hooks = [hook for _, hook in claude_code.ours(claude_code.SettingsFile(path).settings)]
+            hooks = [hook for _, hook in claude_code.ours(claude_code.ClaudeSettings(path).settings)]
         except InvalidSettings as error:
             yield Finding(about, str(error), wrong=True)
             continue
         if not hooks:
             yield Finding(about, f"none in {path}")
+            continue
+        if scope == "project" and not all(map(claude_code.is_our_command, hooks)):
+            yield Finding(about, f"{len(hooks)} in {path}; not tried, as others can have written them")
             continue
         trials = [trial(hook) for hook in hooks]
         if troubles := list(dict.fromkeys(found.trouble for found in trials if found.trouble)):
@@ -139,6 +144,42 @@ def _hooks(given: str | None) -> Iterable[Finding]:
         socket = hook_socket(given or load().store)
         is_live = socket is not None and is_answered(socket)
         yield Finding("hooks, server", f"at {socket}" if is_live else "none runs: hooks wait at the store themselves")
+
+
+def _hosts() -> Iterable[Finding]:
+    """Hosts that have our server: whether it answers, or in a project, which anybody can have written, is there."""
+    from askdesk.cli.hosts import HOSTS, Place
+
+    scopes: tuple[Scope, ...] = ("user", "project")
+    for host in HOSTS.values():
+        for scope in scopes:
+            path = host.path(scope, Place.here())
+            if path is not None and path.is_file():
+                yield from _host(host, scope)
+
+
+def _host(host: Host, scope: Scope) -> Iterable[Finding]:
+    from askdesk.cli.host_file import HostFile
+    from askdesk.cli.host_server import found
+    from askdesk.cli.hosts import NAME
+
+    about = f"{host.name}, {scope}"
+    try:
+        file = HostFile(host, scope)
+        if NAME.encode() not in (file.raw or b""):  # whatever else is wrong with it is no business of ours
+            return
+        entry = file.entry()
+    except InvalidSettings as error:
+        yield Finding(about, str(error), wrong=True)
+        return
+    if entry is None:
+        return
+    trial = found(host, entry, is_trusted=scope == "user")
+    if trial.trouble:
+        yield Finding(about, f"in {file.path}: {shown(trial.trouble)}", wrong=True)
+    else:
+        answers = f"; answers with {', '.join(trial.tools)}" if trial.tools else ""
+        yield Finding(about, f"in {file.path}{shown(answers)}")
 
 
 def _tokens(settings: Settings) -> tuple[tuple[str, str], ...]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from askdesk.cli.claude_code import TOKEN
+from askdesk.cli.mcp_trial import staying
 
 _EVENT = b'{"hook_event_name":"Ping"}'
 _SECONDS = 30
@@ -63,7 +64,7 @@ def _of_http(hook: Mapping[str, Any]) -> Trial:
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     request = urllib.request.Request(str(hook["url"]), _EVENT, headers)  # noqa: S310 - the installer takes http alone
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+        with staying().open(request, timeout=_SECONDS) as answer:
             return _read(answer.read())
     except urllib.error.HTTPError as error:
         with error:

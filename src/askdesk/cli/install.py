@@ -1,4 +1,4 @@
-"""Let Claude Code ask at the desk: write its hooks, show what changes, and try them before it says "done".
+"""Let an agent host ask at the desk: write its settings, show what changes, and try it before it says "done".
 
 askdesk install claude-code                  questions in Claude Code's dialog and at the desk; the first answer wins
 askdesk install claude-code --mode desk      questions at the desk alone
@@ -7,6 +7,15 @@ askdesk install claude-code --http URL       straight to a desk server, with the
 askdesk install claude-code --plugin         change nothing: print the folder to give to claude --plugin-dir
 
 Where the desk is down, Claude Code asks in its own dialog, as if nothing were installed.
+
+askdesk install cursor                       the tools of askdesk mcp, for cursor, vscode, codex, gemini,
+                                             claude-desktop, goose or zed
+askdesk install cursor --project             for the project in this folder alone; not claude-desktop, not goose
+askdesk install codex --http URL             the tools of a desk server; not claude-desktop, not zed
+askdesk install zed --acp                    Claude with a desk as an agent of the editor, too
+
+What you wrote there, comments too, stays as it is. What was there before is kept beside it; askdesk uninstall puts it
+back. No token is ever written into a file.
 """
 
 from __future__ import annotations
@@ -18,10 +27,14 @@ from urllib.parse import urlsplit
 
 from askdesk.cli import claude_code
 from askdesk.cli.command import force_argument, refused_to_agents, say
+from askdesk.cli.host_file import HostFile
+from askdesk.cli.hosts import HOSTS, Host
 from askdesk.cli.main import ANSWERED, FAILED
+from askdesk.cli.settings_file import Kept, SettingsFile
 from askdesk.core.errors import InvalidSettings, Problem
 from askdesk.core.text import shown
 
+_CLAUDE_CODE = "claude-code"
 _HERE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -29,17 +42,19 @@ def arguments(parser: ArgumentParser) -> None:
     host_argument(parser)
     scope_arguments(parser)
     parser.add_argument(
-        "--mode", choices=["both", "desk"], default="both", help="the dialog and the desk, or the desk alone"
+        "--mode", choices=["both", "desk"], help="claude-code: the dialog and the desk (default), or the desk alone"
     )
-    parser.add_argument("--permissions", action="store_true", help="ask for tool permissions at the desk too")
+    parser.add_argument("--permissions", action="store_true", help="claude-code: tool permissions at the desk too")
     parser.add_argument("--http", metavar="URL", help="go straight to this desk server, without a process for each")
     parser.add_argument("--plugin", action="store_true", help="print the folder of the Claude Code plugin instead")
+    parser.add_argument("--acp", action="store_true", help="zed: askdesk acp as an agent of the editor, too")
     dry_run_argument(parser)
     force_argument(parser)
 
 
 def host_argument(parser: ArgumentParser) -> None:
-    parser.add_argument("name", choices=["claude-code"], metavar="NAME", help="the agent host: claude-code")
+    names = ["claude-code", *HOSTS]
+    parser.add_argument("name", choices=names, metavar="NAME", help=f"the agent host: {', '.join(names)}")
 
 
 def scope_arguments(parser: ArgumentParser) -> None:
@@ -56,12 +71,28 @@ def dry_run_argument(parser: ArgumentParser) -> None:
 
 
 def run(given: Namespace) -> int:
+    _check_options(given)
     if given.plugin:
         print(claude_code.PLUGIN)
         return say(f"claude --plugin-dir {claude_code.PLUGIN}")
+    if given.http:
+        _check_url(given.http)
     if not given.dry_run and (code := refused_to_agents(given)) is not None:
         return code
-    file = claude_code.SettingsFile(claude_code.settings_path(given.scope))
+    return _install_hooks(given) if given.name == _CLAUDE_CODE else _install_server(given, HOSTS[given.name])
+
+
+def _check_options(given: Namespace) -> None:
+    """An option that another host has is not passed over in silence."""
+    is_claude = given.name == _CLAUDE_CODE
+    foreign = ("acp",) if is_claude else ("mode", "permissions", "plugin", *(() if given.name == "zed" else ("acp",)))
+    for option in foreign:
+        if getattr(given, option):
+            raise InvalidSettings([Problem(f"--{option}", f"is not for {given.name}")])
+
+
+def _install_hooks(given: Namespace) -> int:
+    file = claude_code.ClaudeSettings(claude_code.settings_path(given.scope))
     text = file.installed(claude_code.wanted(_way(given)))
     print_diff(file, text)
     if given.dry_run:
@@ -72,19 +103,55 @@ def run(given: Namespace) -> int:
     return _tried(file, None)
 
 
+def _install_server(given: Namespace, host: Host) -> int:
+    from askdesk.cli import host_server
+
+    file = HostFile(host, given.scope)
+    server = host_server.wanted(host, given, None if given.http else _store(given))
+    text = file.installed(host.entries(server))
+    print_diff(file, text)
+    if given.dry_run:
+        return say("nothing was changed")
+    kept = None if file.text == text else file.install(text)
+    if kept is None:
+        say(f"{file.path} has this server already")
+    try:
+        tools, troubles = host_server.tried(host, server)
+    except BaseException:  # Ctrl-C: nobody knows whether it works
+        if kept:
+            file.restore(kept)
+        raise
+    if not troubles:
+        return host_server.told(file, server, tools)
+    if kept:
+        file.restore(kept)
+    for trouble in troubles:
+        say(trouble)
+    return say(f"the server did not answer: {file.path} is as it was before", FAILED)
+
+
 def _way(given: Namespace) -> claude_code.Way:
     from askdesk.settings import hook_socket, load
 
-    settings = load()
+    mode: claude_code.Mode = given.mode or "both"
     if given.http:
-        _check_url(given.http)
-        return claude_code.Way(given.mode, given.permissions, url=given.http)
-    store = given.store or settings.store
+        load()
+        return claude_code.Way(mode, given.permissions, url=given.http)
+    store = _store(given)
+    return claude_code.Way(mode, given.permissions, str(hook_socket(store) or "-"), store)
+
+
+def _store(given: Namespace) -> str:
+    """Where asks are kept, as another process finds it from any folder."""
+    from askdesk.settings import load
+
+    store = str(given.store or load().store)
     if ":" not in store:
         store = os.path.abspath(os.path.expanduser(store))
     if store.startswith("memory:"):
-        raise InvalidSettings([Problem("store", "memory: is another desk for every process; hooks need one to share")])
-    return claude_code.Way(given.mode, given.permissions, str(hook_socket(store) or "-"), store)
+        who = "hooks" if given.name == _CLAUDE_CODE else "hosts"
+        raise InvalidSettings([Problem("store", f"memory: is another desk for every process; {who} need one to share")])
+    return store
 
 
 def _check_url(url: str) -> None:
@@ -103,13 +170,13 @@ def _check_url(url: str) -> None:
         raise InvalidSettings([Problem("--http", "must end with its path: no ? and no #")])
 
 
-def print_diff(file: claude_code.SettingsFile, text: str) -> None:
+def print_diff(file: SettingsFile, text: str) -> None:
     before, after = file.text.splitlines(), text.splitlines()
     for line in unified_diff(before, after, str(file.path), str(file.path), lineterm=""):
         print(shown(line))
 
 
-def _tried(file: claude_code.SettingsFile, before: claude_code.Kept | None) -> int:
+def _tried(file: claude_code.ClaudeSettings, before: Kept | None) -> int:
     """Through the very hooks that are in the file now; where they do not answer, what was changed is put back."""
     from askdesk.cli.hook_trial import trial
 

@@ -14,6 +14,7 @@ ANSWERED, FAILED, INVALID, DECLINED, EXPIRED, WITHDRAWN, UNREACHABLE, STILL_OPEN
 COMMANDS = {
     "ask": "ask questions, or for a permission, and wait for the answer",
     "wait": "wait until an ask is settled, and print the result",
+    "collect": "print the results of asks that were not waited for",
     "show": "show one ask",
     "list": "list open asks, or settled ones",
     "inbox": "all open asks, live: answer one after the other",
@@ -24,6 +25,7 @@ COMMANDS = {
     "serve": "run the page and the HTTP API",
     "link": "make a link that signs a browser in to the page",
     "mcp": "be the tool that an agent asks before it runs another",
+    "acp": "be the agent that an editor starts: Claude, with a desk; or run any agent of ACP with one",
     "token": "make, list and revoke tokens for the HTTP API",
     "notify": "see whether notifications arrive",
     "hook": "answer an event of Claude Code's hooks",

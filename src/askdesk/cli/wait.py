@@ -1,12 +1,18 @@
-"""Wait until an ask is settled, and print the result. Waiting changes nothing: it can be done again, and by several."""
+"""Wait until an ask is settled, and print the result. It can be done again, and by several.
+
+What was asked with --no-wait and is printed here need not be collected any more.
+"""
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 
 from askdesk.cli.command import duration, found, on_desk, print_result, say
 from askdesk.cli.main import STILL_OPEN
 from askdesk.core.desk import Desk
+from askdesk.core.errors import AskdeskError
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -24,7 +30,11 @@ def run(given: Namespace) -> int:
         settlement = await desk.wait(ask.id, timeout=timeout)
         if settlement is None:
             return say(f"ask {ask.id} is still open", STILL_OPEN)
-        return print_result(ask, settlement)
+        code = print_result(ask, settlement)
+        sys.stdout.flush()  # where nobody reads it any more, this fails, and nothing was delivered
+        with suppress(AskdeskError):  # it is then collected once more
+            await desk.delivered(ask.id, ask.asker)
+        return code
 
     try:
         return on_desk(given.store, wait)

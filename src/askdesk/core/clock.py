@@ -9,6 +9,9 @@ from typing import Protocol
 
 from askdesk.core.hints import Stop
 
+_LONGEST_NAP = 60.0  # seconds; timers stand still while a laptop sleeps, deadlines do not
+_LATE_NAP = 1.0  # once a deadline is past and the ask still open: the store is elsewhere, and its clock behind ours
+
 
 class Clock(Protocol):
     def now(self) -> datetime:
@@ -26,3 +29,17 @@ class SystemClock:
 
     def later(self, seconds: float, wake: Callable[[], None]) -> Stop:
         return asyncio.get_running_loop().call_later(max(seconds, 0), wake).cancel
+
+
+async def nap(clock: Clock, woken: asyncio.Event, deadline: datetime | None) -> None:
+    """Until somebody wakes us or a deadline comes."""
+    stop_timer = None
+    if deadline is not None:
+        left = (deadline - clock.now()).total_seconds()
+        stop_timer = clock.later(min(left, _LONGEST_NAP) if left > 0 else _LATE_NAP, woken.set)
+    try:
+        await woken.wait()
+    finally:
+        if stop_timer:
+            stop_timer()
+    woken.clear()

@@ -12,8 +12,17 @@ from typing import TypeAlias
 import msgspec
 
 from askdesk.core import owed, work
-from askdesk.core.clock import Clock, SystemClock
-from askdesk.core.errors import AlreadySettled, AskdeskError, InvalidAsk, InvalidReply, KeyReused, UnknownAsk
+from askdesk.core.clock import Clock, SystemClock, nap
+from askdesk.core.collecting import Left, Seen, left_by
+from askdesk.core.errors import (
+    AlreadySettled,
+    AskdeskError,
+    InvalidAsk,
+    InvalidReply,
+    KeyReused,
+    StoreGone,
+    UnknownAsk,
+)
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import (
     Ask,
@@ -36,8 +45,6 @@ _encoder = msgspec.json.Encoder()
 Body: TypeAlias = Question | Questions | Permission | Iterable[Question]
 
 _LONGEST_DEADLINE = timedelta(days=36_500)
-_LONGEST_NAP = 60.0  # seconds; timers stand still while a laptop sleeps, deadlines do not
-_LATE_NAP = 1.0  # once a deadline is past and the ask still open: the store is elsewhere, and its clock behind ours
 
 
 def new_id() -> str:
@@ -95,26 +102,43 @@ class Desk:
         preview_format: PreviewFormat = "none",
         follows: str | None = None,
         call: str = "",
+        id: str | None = None,
     ) -> Ask:
         """Put an ask on the desk and go on working: `collect` tells the agent how it ended, whenever that is.
 
         `call` tells the same call again from another one, for those who look through `owed.owed_to`.
         """
-        ask = self._made(body, asker, key, deadline, preview_format, follows)
-        await owed.note(self.shelf, owed.Owed(ask=ask.id, asker=asker, call=call))
+        ask = self._made(body, asker, key, deadline, preview_format, follows, id)
+        await self._owe(ask.id, asker, call)  # first: an answer must not come before it is known whose it is
         try:
             standing = await self._kept(ask)
-        except BaseException:
-            await asyncio.shield(self._owe_nothing(ask))
+        except StoreGone:  # nobody knows whether it was kept; a note without an ask is left out by whoever reads it
+            raise
+        except AskdeskError:
+            await self._owe_nothing(ask)
             raise
         if standing.id != ask.id:  # asked before, under the same key
-            await owed.note(self.shelf, owed.Owed(ask=standing.id, asker=asker, call=call))
-            await self._owe_nothing(ask)
+            await self._owe(standing.id, asker, call)
+            await owed.delivered(self.shelf, asker, ask.id)
+        await self._forget_old(standing)
         return standing
 
+    async def _owe(self, ask_id: str, asker: Asker, call: str) -> None:
+        await owed.note(self.shelf, owed.Owed(ask=ask_id, asker=asker, call=call, at=self._clock.now()))
+
     async def _owe_nothing(self, ask: Ask) -> None:
-        with suppress(AskdeskError):  # a note without an ask is left out by whoever reads it
-            await owed.delivered(self.shelf, ask.asker, ask.id)
+        """Take the note away, unless the ask was kept after all, or by somebody before."""
+        with suppress(AskdeskError):
+            try:
+                await self.store.get(ask.id)
+            except UnknownAsk:
+                await owed.delivered(self.shelf, ask.asker, ask.id)
+
+    async def _forget_old(self, ask: Ask) -> None:
+        """Now and then, as an id happens to begin; by the time of the store, which may be on another machine."""
+        if ask.id.startswith("0"):
+            with suppress(AskdeskError):
+                await owed.forget_old(self.store, ask.created)
 
     async def collect(self, asker: Asker) -> AsyncGenerator[Entry]:
         """What an agent left and was settled since, in the order in which it was settled.
@@ -122,25 +146,26 @@ class Desk:
         Each is given until it was delivered, which it is once the caller comes back for the next one: who dies over
         one gets it again.
         """
-        settled = [entry for entry in await self._owed_entries(asker) if entry.settlement]
-        for entry in sorted(settled, key=lambda entry: entry.settlement.at if entry.settlement else entry.ask.created):
-            yield entry
-            await self.delivered(entry.ask.id, asker)
+        for entry in (await self.left_by(asker)).settled:
+            if await owed.is_owed(self.shelf, asker, entry.ask.id):  # and not delivered by somebody else meanwhile
+                yield entry
+                await self.delivered(entry.ask.id, asker)
 
     async def uncollected(self, asker: Asker) -> tuple[Ask, ...]:
-        """What an agent left and nobody has settled yet."""
-        return tuple(entry.ask for entry in await self._owed_entries(asker) if entry.settlement is None)
+        """What an agent left and nobody has settled yet, in the order in which it was asked."""
+        return (await self.left_by(asker)).open
+
+    async def left_by(self, asker: Asker, *, timeout: float | None = 0, seen: Seen = lambda entry: entry) -> Left:
+        """What an agent left and has not collected: `settled`, as `collect` would give it, and `open`. Takes nothing.
+
+        With a timeout, or None for none, it waits until something is settled, as long as something is open. `seen` is
+        what somebody may see of each: less of it, or None for nothing at all.
+        """
+        return await left_by(self, asker, self._clock, timeout=timeout, seen=seen)
 
     async def delivered(self, ask_id: str, asker: Asker) -> None:
         """The agent has heard how an ask ended, so it need not be collected."""
         await owed.delivered(self.shelf, asker, ask_id)
-
-    async def _owed_entries(self, asker: Asker) -> list[Entry]:
-        entries = []
-        for found in await owed.owed_to(self.shelf, asker):
-            with suppress(UnknownAsk):  # noted, and then never kept
-                entries.append(await self.get(found.ask))
-        return entries
 
     def _made(
         self,
@@ -199,26 +224,12 @@ class Desk:
         stop_timer = self._clock.later(timeout, end) if timeout is not None else None
         try:
             while entry.settlement is None and not ended:
-                await self._nap(entry.ask, woken)
+                await nap(self._clock, woken, entry.ask.deadline)
                 entry = await self.get(entry.ask.id)
         finally:
             if stop_timer:
                 stop_timer()
         return entry.settlement
-
-    async def _nap(self, ask: Ask, woken: asyncio.Event) -> None:
-        """Until a hint comes or the deadline does."""
-        stop_timer = None
-        if ask.deadline is not None:
-            left = (ask.deadline - self._clock.now()).total_seconds()
-            pause = min(left, _LONGEST_NAP) if left > 0 else _LATE_NAP
-            stop_timer = self._clock.later(pause, woken.set)
-        try:
-            await woken.wait()
-        finally:
-            if stop_timer:
-                stop_timer()
-        woken.clear()
 
     @asynccontextmanager
     async def asking(

@@ -11,6 +11,7 @@ AskdeskError
 ├── InvalidDocument     a program: the shelf cannot keep such a text
 ├── InvalidSettings     the operator
 ├── MissingGuest        the operator: an optional library is not installed
+├── AgentFailed         the operator: an agent that runs under the desk did not start, refused, or ended
 └── StoreError          the operator
     ├── StoreBusy       locked by another process for too long
     ├── StoreFull       no room
@@ -122,6 +123,10 @@ class MissingGuest(AskdeskError):
     def __init__(self, library: str, extra: str) -> None:
         super().__init__(f"{library} is not installed: pip install 'askdesk[{extra}]'")
         self.library, self.extra = library, extra
+
+
+class AgentFailed(AskdeskError):
+    """In words for the operator; what the agent wrote in them is shown like all text of agents."""
 
 
 class StoreError(AskdeskError):

@@ -5,16 +5,12 @@ Who somebody is comes from their token, when something was from the server's clo
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,25 +19,36 @@ from askdesk.adapters.claude_hook import ClaudeHook, Mode, Visit
 from askdesk.core import strict, work
 from askdesk.core.checks import text_problems
 from askdesk.core.desk import new_id
-from askdesk.core.errors import InvalidAsk, InvalidReply, KeyReused, Problem, UnknownAsk, quoted
+from askdesk.core.errors import InvalidAsk, InvalidReply, KeyReused, Problem, quoted
 from askdesk.core.model import Ask, Entry, Permission, Questions
 from askdesk.core.store import Page, State
-from askdesk.server import shelf_rules, tokens
+from askdesk.server import shelf_rules
 from askdesk.server.doors import Door
+from askdesk.server.given import (
+    LONGEST_WAIT,
+    apart,
+    check_rate,
+    check_still_valid,
+    json_answer,
+    json_body,
+    known_ask,
+    one_of,
+    query_of,
+    read,
+    seconds_of,
+    with_result,
+)
 from askdesk.server.problems import Refused
 from askdesk.server.service import Service
 from askdesk.server.tokens import Token
-from askdesk.wire import api, hook, permission, tool
+from askdesk.wire import api, hook, tool
 
 _T = TypeVar("_T")
 
-LONGEST_WAIT = 60.0  # seconds; whoever waits longer asks again, which every proxy on the way understands
 MOST_ENTRIES = 200
 _STEP, _LARGE_PAGE = 20, 2_000_000  # asks, bytes
 _MOST_LOOKED_AT = 1000
 _MOST_COUNTED = 500
-_ONE_ASK = 5_000  # bytes that count as one
-_SMALL = 20_000  # bytes, which the event loop can read by the way
 _MOST_VALUES = 20_000  # of an input; a text of a megabyte is one
 _LATEST = timedelta(days=40_000)  # beyond all who wait, and short of where calendars end
 _LEFT_TO_HOOKS = 10.0  # seconds before the time when Claude Code gives up
@@ -51,23 +58,24 @@ _encoder = msgspec.json.Encoder()
 
 
 async def post_ask(service: Service, request: Request, token: Token) -> ASGIApp:
-    raw = await _json_body(request)
-    # A large one costs as much as many small ones. Counted before it is read, since that is what costs.
-    if seconds := service.asks.take(token.id, max(1, len(raw) / _ONE_ASK)):
-        raise Refused(429, "too-many", "too many asks a minute", headers={"Retry-After": f"{seconds + 1:.0f}"})
-    new, body = await _apart(raw, partial(_new_ask, service, raw))
+    raw = await json_body(request)
+    check_rate(service.asks, token, len(raw))
+    new, body = await apart(raw, partial(_new_ask, service, raw))
     shelf_rules.check_asker(token, new.asker)
     ask = await _posted(service, token, new, body)
     if ask.body is not body:  # asked before, under this id or key: the one that stands was not made here
-        return _json(_entry(await service.desk.get(ask.id)))
+        return json_answer(with_result(await service.desk.get(ask.id)))
     service.metrics.asks += 1
-    return _json(_entry(Entry(ask)), 201, {"Location": f"/v1/asks/{ask.id}"})
+    return json_answer(with_result(Entry(ask)), 201, {"Location": f"/v1/asks/{ask.id}"})
 
 
 async def _posted(service: Service, token: Token, new: api.NewAsk, body: Questions | Permission) -> Ask:
     """The ask that stands. Whether another's under the same id or key asks the same is nobody's to find out."""
+    if new.collect:
+        await shelf_rules.check_room(service, new.asker)
+    put = service.desk.leave if new.collect else service.desk.post
     try:
-        ask = await service.desk.post(
+        ask = await put(
             body,
             asker=new.asker,
             key=new.key,
@@ -82,11 +90,13 @@ async def _posted(service: Service, token: Token, new: api.NewAsk, body: Questio
     else:
         if token.knows(ask):
             return ask
+        if new.collect:
+            await service.desk.delivered(ask.id, new.asker)
     raise Refused(403, "forbidden", "this id or key is another's")
 
 
 def _new_ask(service: Service, raw: bytes) -> tuple[api.NewAsk, Questions | Permission]:
-    new = _read(service, raw, api.NewAsk)
+    new = read(service, raw, api.NewAsk)
     problems = []
     if new.id is not None and not _ID.fullmatch(new.id):
         problems.append(Problem("id", f"must be 32 hexadecimal digits, is {quoted(new.id)}"))
@@ -131,13 +141,20 @@ def _check_received(service: Service, body: Questions, received: str) -> None:
 
 
 async def list_asks(service: Service, request: Request, token: Token) -> ASGIApp:
-    query = _query(request, "state", "after", "limit", "newest", "text")
-    state: State = _one_of(query, "state", ("open", "settled"), "open")
-    newest = _one_of(query, "newest", ("true", "false"), "false") == "true"
+    query = query_of(request, "state", "after", "limit", "newest", "text")
+    state: State = one_of(query, "state", ("open", "settled"), "open")
+    newest = one_of(query, "newest", ("true", "false"), "false") == "true"
     page = await known_page(
         service, token, state, after=query.get("after"), limit=_limit(query), newest=newest, text=query.get("text", "")
     )
-    return _json(api.PageDocument(tuple(map(api.entry_document, page.entries)), page.after))
+    return json_answer(api.PageDocument(tuple(map(api.entry_document, page.entries)), page.after))
+
+
+def _limit(query: dict[str, str]) -> int:
+    given = query.get("limit", "50")
+    if not (given.isascii() and given.isdigit() and len(given) < 4 and 0 < int(given) <= MOST_ENTRIES):
+        raise InvalidAsk([Problem("limit", f"must be a number from 1 to {MOST_ENTRIES}, is {quoted(given)}")])
+    return int(given)
 
 
 async def known_page(
@@ -169,23 +186,22 @@ async def known_page(
 
 
 async def get_ask(service: Service, request: Request, token: Token) -> ASGIApp:
-    wait = _seconds(_query(request, "wait").get("wait", "0"))
-    entry = await _known(service, request, token)
+    wait = seconds_of(query_of(request, "wait").get("wait", "0"))
+    entry = await known_ask(service, request, token)
     if wait and entry.settlement is None:
         waiting = service.desk.wait(entry.ask.id, timeout=min(wait, LONGEST_WAIT))
         settlement = await service.streams.wait(token, waiting, request.receive)
-        if not await tokens.is_still_valid(service.desk.shelf, token, service.desk.now()):
-            raise Refused(401, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
+        await check_still_valid(service, token)
         entry = Entry(entry.ask, settlement)
-    return _json(_entry(entry))
+    return json_answer(with_result(entry))
 
 
 async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
-    raw = await _json_body(request)
-    new = await _apart(raw, partial(_read, service, raw, api.NewSettlement))
+    raw = await json_body(request)
+    new = await apart(raw, partial(read, service, raw, api.NewSettlement))
     if problems := text_problems("submission", new.submission, blank=False):  # the desk would make one up
         raise InvalidReply(problems)
-    entry = await _known(service, request, token)
+    entry = await known_ask(service, request, token)
     settlement = await service.desk.settle(
         entry.ask.id,
         new.reply,
@@ -196,31 +212,30 @@ async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
     )
     if entry.settlement is None:  # and not the same submission once more
         service.metrics.settlements[type(settlement.outcome).__name__.lower()] += 1
-    return _json(settlement)
+    return json_answer(settlement)
 
 
 async def withdraw(service: Service, request: Request, token: Token) -> ASGIApp:
-    raw = await _json_body(request)
-    new = await _apart(raw, partial(_read, service, raw, api.NewWithdrawal))
-    entry = await _known(service, request, token)
+    raw = await json_body(request)
+    new = await apart(raw, partial(read, service, raw, api.NewWithdrawal))
+    entry = await known_ask(service, request, token)
     settlement = await service.desk.withdraw(entry.ask.id, new.reason)
     if entry.settlement is None:
         service.metrics.settlements["withdrawn"] += 1
-    return _json(settlement)
+    return json_answer(settlement)
 
 
 async def claude_hook(service: Service, request: Request, token: Token) -> ASGIApp:
     """An event of Claude Code's, answered once there is a decision. It may name files: those of another machine."""
-    query = _query(request, "mode", "seconds")
-    raw = await _json_body(request)
-    if seconds := service.asks.take(token.id, max(1, len(raw) / _ONE_ASK)):
-        raise Refused(429, "too-many", "too many asks a minute", headers={"Retry-After": f"{seconds + 1:.0f}"})
-    event = await _apart(raw, partial(_event, service, raw))
+    query = query_of(request, "mode", "seconds")
+    raw = await json_body(request)
+    check_rate(service.asks, token, len(raw))
+    event = await apart(raw, partial(_event, service, raw))
     if event.name == "Ping":
         return Response(b'{"pong":"server"}', media_type="application/json")
     shelf_rules.check_asker(token, event.asker())
-    mode = _one_of(query, "mode", _MODES, "both")
-    left = max(_seconds(query.get("seconds", "600"), "seconds") - _LEFT_TO_HOOKS, 1.0)
+    mode = one_of(query, "mode", _MODES, "both")
+    left = max(seconds_of(query.get("seconds", "600"), "seconds") - _LEFT_TO_HOOKS, 1.0)
     return await _decided(service, request, token, Visit(event, mode, seconds=left))
 
 
@@ -241,8 +256,7 @@ async def _decided(service: Service, request: Request, token: Token, visit: Visi
     if reply is None:  # Claude Code does not come again, and asks in its dialog
         await (claude.left(visit) if is_gone else claude.left(visit, "the server that Claude Code waited at stopped"))
         raise Refused(503, "stopping")
-    if not await tokens.is_still_valid(service.desk.shelf, token, service.desk.now()):
-        raise Refused(401, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
+    await check_still_valid(service, token)
     return Response(reply, media_type="application/json")
 
 
@@ -258,13 +272,13 @@ async def expire(service: Service, request: Request, token: Token) -> ASGIApp:
     if token.is_limited:
         entries = [await service.desk.store.get(ask_id) for ask_id in expired]
         expired = tuple(entry.ask.id for entry in entries if token.knows(entry.ask))
-    return _json(api.ExpiryDocument(expired))
+    return json_answer(api.ExpiryDocument(expired))
 
 
 async def list_shelf(service: Service, request: Request, token: Token) -> ASGIApp:
-    documents = await service.desk.shelf.list(_query(request, "prefix").get("prefix", ""))
-    known = [document for document in documents if await shelf_rules.may_read(service, token, document.name)]
-    return _json(api.ShelfDocument(tuple(known)))
+    documents = await service.desk.shelf.list(query_of(request, "prefix").get("prefix", ""))
+    known = [d for d in documents if await shelf_rules.may_read(service, token, d.name, d)]
+    return json_answer(api.ShelfDocument(tuple(known)))
 
 
 async def get_document(service: Service, request: Request, token: Token) -> ASGIApp:
@@ -274,18 +288,19 @@ async def get_document(service: Service, request: Request, token: Token) -> ASGI
     document = await service.desk.shelf.get(name)
     if document is None:
         raise Refused(404, "not-found")
-    return _json(document)
+    return json_answer(document)
 
 
 async def put_document(service: Service, request: Request, token: Token) -> ASGIApp:
     name: str = request.path_params["name"]
-    raw = await _json_body(request)
-    new = await _apart(raw, partial(_read, service, raw, api.NewDocument))
-    new = await shelf_rules.written(service, token, name, new)
+    raw = await json_body(request)
+    given = await apart(raw, partial(read, service, raw, api.NewDocument))
+    if (new := await shelf_rules.written(service, token, name, given)) is None:
+        return Response(status_code=204)
     document = await service.desk.shelf.put(name, new.value, expect=new.expect)
     if document and name.startswith(work.WORKING):  # agents cannot put away what people said
         await work.forget_old(service.desk.shelf, name.removeprefix(work.WORKING), service.desk.now())
-    return _json(document) if document else Response(status_code=204)
+    return json_answer(document) if document else Response(status_code=204)
 
 
 async def events(service: Service, request: Request, token: Token) -> ASGIApp:
@@ -299,7 +314,7 @@ async def events(service: Service, request: Request, token: Token) -> ASGIApp:
 
 
 async def me(service: Service, request: Request, token: Token) -> ASGIApp:
-    return _json(api.MeDocument(token.kind, token.name, token.projects, token.agents, token.expires))
+    return json_answer(api.MeDocument(token.kind, token.name, token.projects, token.agents, token.expires))
 
 
 async def metrics(service: Service, request: Request, token: Token) -> ASGIApp:
@@ -348,82 +363,3 @@ DOORS = (
     Door("GET", "/metrics", metrics, ("answerer",)),
     Door("GET", "/healthz", health, ()),
 )
-
-
-async def _known(service: Service, request: Request, token: Token) -> Entry:
-    """The ask that the path names; one that the token may not know is as unknown as one that is not there."""
-    ask_id: str = request.path_params["id"]
-    entry = await service.desk.get(ask_id)
-    if not token.knows(entry.ask):
-        raise UnknownAsk(ask_id)
-    return entry
-
-
-async def _json_body(request: Request) -> bytes:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "wrong-type")
-    return await request.body()
-
-
-def _read(service: Service, raw: bytes, kind: type[_T]) -> _T:
-    return api.read(raw, kind, size=service.max_body, depth=service.limits.depth)
-
-
-async def _apart(raw: bytes, read: Callable[[], _T]) -> _T:
-    """Read a small body right here and a large one in a thread: it may take a second."""
-    return read() if len(raw) < _SMALL else await asyncio.to_thread(read)
-
-
-def _query(request: Request, *known: str) -> dict[str, str]:
-    given = request.query_params.multi_items()
-    query = dict(given)
-    if len(query) != len(given):
-        raise InvalidAsk("a parameter of the query stands there twice")
-    if strangers := [name for name in query if name not in known]:
-        raise InvalidAsk([Problem(quoted(strangers[0]), f"is not a parameter; the parameters are {', '.join(known)}")])
-    for name, value in query.items():
-        if flaw := strict.text_flaw(value):
-            raise InvalidAsk([Problem(name, flaw)])
-    return query
-
-
-def _one_of(query: dict[str, str], name: str, values: tuple[_T, ...], default: _T) -> _T:
-    given = query.get(name, default)
-    if given not in values:
-        raise InvalidAsk([Problem(name, f"must be {' or '.join(map(str, values))}, is {quoted(given)}")])
-    return values[values.index(given)]
-
-
-def _limit(query: dict[str, str]) -> int:
-    given = query.get("limit", "50")
-    if not (given.isascii() and given.isdigit() and len(given) < 4 and 0 < int(given) <= MOST_ENTRIES):
-        raise InvalidAsk([Problem("limit", f"must be a number from 1 to {MOST_ENTRIES}, is {quoted(given)}")])
-    return int(given)
-
-
-_SECONDS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?", re.ASCII)
-
-
-def _seconds(given: str, name: str = "wait") -> float:
-    if not _SECONDS.fullmatch(given):
-        raise InvalidAsk([Problem(name, f"must be a number of seconds, is {quoted(given)}")])
-    return float(given)
-
-
-def _entry(entry: Entry) -> api.EntryDocument:
-    """With what the agent gets once it is settled."""
-    document = api.entry_document(entry)
-    if entry.settlement is None:
-        return document
-    outcome = entry.settlement.outcome
-    if isinstance(entry.ask.body, Permission):
-        return replace(document, result=permission.result(entry.ask.body, outcome))
-    return replace(document, result=tool.result(entry.ask.body, outcome))
-
-
-def _json(
-    value: Struct,
-    status: int = 200,
-    headers: dict[str, str] | None = None,
-) -> Response:
-    return Response(_encoder.encode(value), status, headers=headers, media_type="application/json")

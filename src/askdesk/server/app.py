@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp
 
-from askdesk.server import agent_page, api, ask_page, mcp, pages, sign_in
+from askdesk.server import agent_page, api, ask_page, collecting, mcp, pages, sign_in
 from askdesk.server.doors import Doors
 from askdesk.server.guard import Guard, Origins
 from askdesk.server.service import Service
 
-DOORS = (*api.DOORS, *mcp.DOORS, *pages.DOORS, *ask_page.DOORS, *agent_page.DOORS, *sign_in.DOORS)
+DOORS = (
+    *api.DOORS,
+    *collecting.DOORS,
+    *mcp.DOORS,
+    *pages.DOORS,
+    *ask_page.DOORS,
+    *agent_page.DOORS,
+    *sign_in.DOORS,
+)
 
 
 def application(service: Service, origins: Origins, *, max_requests: int = 4096) -> ASGIApp:

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askdesk.core import seal, strict
+from askdesk.core.errors import InvalidAsk
 from askdesk.core.model import Asker
 from askdesk.server import shelf_rules, tokens
 from askdesk.server.doors import Door
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 ANSWER_TOKEN = "askdesk-answer-token"  # noqa: S105 - the name of a header
 _VISITOR = "askdesk.visitor"
+_UNNAMED = "mcp host"  # until it says its name
 _ONE_ASK = 5_000  # bytes that count as one
 _TOO_MANY = "NOT ASKED: too many asks a minute. Try again in {:.0f} seconds."
 _ENDED = "NOT ANSWERED: the token no longer holds. This is not an answer and not consent."
@@ -47,8 +50,7 @@ class Mcp:
 
     async def answer(self, request: Request, token: Token) -> ASGIApp:
         answerer = await self._answerer(request)
-        agent, project = _who(request, token)
-        request.scope[_VISITOR] = _Visitor(self, token, answerer, agent, project)
+        request.scope[_VISITOR] = _Visitor(self, token, answerer, _who(request, token))
         app = (await self._opened()).app(" ".join([token.id, answerer.id if answerer else "-"]))
 
         async def placed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,14 +99,14 @@ class Mcp:
         )
         return made
 
-    def tools(self, token: Token, answerer: Token | None, agent: str, project: str) -> DeskTools:
+    def tools(self, token: Token, answerer: Token | None, asker: Asker) -> DeskTools:
         """The same for the same visitor, so that a dialog that was left is not shown again."""
-        key = (token.id, answerer.id if answerer else "", agent, project)
+        key = (token.id, answerer.id if answerer else "", asker.agent, asker.project, asker.session)
         if key not in self._tools:
-            self._tools[key] = self._new_tools(answerer, agent, project)
+            self._tools[key] = self._new_tools(answerer, asker)
         return self._tools[key]
 
-    def _new_tools(self, answerer: Token | None, agent: str, project: str) -> DeskTools:
+    def _new_tools(self, answerer: Token | None, asker: Asker) -> DeskTools:
         from askdesk.adapters.mcp_dialog import Place
         from askdesk.adapters.mcp_tools import DeskTools
         from askdesk.wire import mcp as wire
@@ -124,13 +126,7 @@ class Mcp:
             return True
 
         place = Place(dialog if answerer else None, page, attended)
-        return DeskTools(
-            service.desk,
-            lambda host: Asker(agent or host or "mcp host", project=project),
-            place,
-            limits=service.limits,
-            seconds=service.host_seconds,
-        )
+        return DeskTools(service.desk, lambda _: asker, place, limits=service.limits, seconds=service.host_seconds)
 
     async def end(self) -> None:
         for tools in self._tools.values():
@@ -143,9 +139,8 @@ class Mcp:
 class _Visitor:
     """Whoever one request is from, as the tools see them."""
 
-    def __init__(self, room: Mcp, token: Token, answerer: Token | None, agent: str, project: str) -> None:
-        self._room, self._token, self._answerer = room, token, answerer
-        self._agent, self._project = agent, project
+    def __init__(self, room: Mcp, token: Token, answerer: Token | None, asker: Asker) -> None:
+        self._room, self._token, self._answerer, self._asker = room, token, answerer, asker
 
     async def call(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted:
         from askdesk.adapters.mcp_tools import Told
@@ -153,21 +148,25 @@ class _Visitor:
         service = self._room.service
         if seconds := service.asks.take(self._token.id, max(1, len(strict.dumps(given)) / _ONE_ASK)):
             return Told(_TOO_MANY.format(seconds + 1), is_error=True)
-        agent = self._agent or caller.name
+        asker = self._asker if self._asker.agent != _UNNAMED else replace(self._asker, agent=caller.name or _UNNAMED)
         try:
-            shelf_rules.check_asker(self._token, Asker(agent or "mcp host", project=self._project))
+            shelf_rules.check_asker(self._token, asker)
+            await shelf_rules.check_room(service, asker)
         except Refused as error:
             return Told(f"NOT ASKED: {error.detail}", is_error=True)
-        made = await self._room.tools(self._token, self._answerer, agent, self._project).call(name, given, caller)
+        except InvalidAsk as error:
+            return Told(f"NOT ASKED: {error}", is_error=True)
+        made = await self._room.tools(self._token, self._answerer, asker).call(name, given, caller)
         is_valid = await tokens.is_still_valid(service.desk.shelf, self._token, service.desk.now())
         return made if is_valid else Told(_ENDED, is_error=True)
 
 
-def _who(request: Request, token: Token) -> tuple[str, str]:
-    """The agent and project that the address names, else the only ones that the token is for."""
-    agent = request.query_params.get("agent") or (token.agents[0] if len(token.agents) == 1 else "")
-    project = request.query_params.get("project") or (token.projects[0] if len(token.projects) == 1 else "")
-    return agent, project
+def _who(request: Request, token: Token) -> Asker:
+    """Whom the address names, else the only agent and project that the token is for. Each token has its own answers."""
+    named = request.query_params.get
+    agent = named("agent") or (token.agents[0] if len(token.agents) == 1 else _UNNAMED)
+    project = named("project") or (token.projects[0] if len(token.projects) == 1 else "")
+    return Asker(agent, session=named("session") or token.id, project=project)
 
 
 async def speak(service: Service, request: Request, token: Token) -> ASGIApp:

@@ -17,9 +17,11 @@ _TYPES = (
     api.NewAsk,
     api.NewSettlement,
     api.NewWithdrawal,
+    api.NewDelivery,
     api.NewDocument,
     api.EntryDocument,
     api.PageDocument,
+    api.CollectDocument,
     api.ExpiryDocument,
     api.ShelfDocument,
     api.MeDocument,
@@ -54,7 +56,7 @@ def _document() -> dict[str, Any]:
         "components": {
             "schemas": components,
             "securitySchemes": {
-                "asker": {"type": "http", "scheme": "bearer", "description": "asks, waits, withdraws, hears"},
+                "asker": {"type": "http", "scheme": "bearer", "description": "asks, waits, collects, withdraws, hears"},
                 "answerer": {"type": "http", "scheme": "bearer", "description": "reads, settles, tells"},
             },
         },
@@ -104,6 +106,35 @@ def _paths(named: dict[type, dict[str, Any]]) -> dict[str, Any]:
             "post": _operation(
                 "Take it back", ("asker",), named, api.NewWithdrawal, {200: named[Settlement]}, 404, 409, 422
             ),
+        },
+        "/v1/asks/{id}/delivery": {
+            "parameters": [ask_id],
+            "post": _operation(
+                "The asker has heard how it ended: it need not be collected",
+                ("asker",),
+                named,
+                api.NewDelivery,
+                {204: None},
+                *(404, 422),
+            ),
+        },
+        "/v1/collect": {
+            "get": {
+                **_operation(
+                    "What an asker left without waiting and was settled since, each until it was delivered",
+                    ("asker",),
+                    named,
+                    None,
+                    {200: named[api.CollectDocument]},
+                    422,
+                ),
+                "parameters": [
+                    _parameter("agent", {"type": "string", "default": "agent"}),
+                    *(_parameter(name, {"type": "string", "default": ""}) for name in ("project", "session", "host")),
+                    _parameter("process", {"type": "integer", "minimum": 0, "maximum": 999_999_999}),
+                    _parameter("wait", {"type": "number", "minimum": 0, "maximum": 60, "default": 0}),
+                ],
+            },
         },
         "/v1/hooks/claude-code": {
             "post": {
@@ -178,7 +209,7 @@ def _operation(
 
 def _answer(schema: dict[str, Any] | None) -> dict[str, Any]:
     if schema is None:
-        return {"description": "Removed"}
+        return {"description": "Done, and there is nothing to tell"}
     return {"description": "OK", "content": {"application/json": {"schema": schema}}}
 
 

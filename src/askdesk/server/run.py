@@ -31,6 +31,7 @@ _BACKLOG = 2048
 _MOST_UNREAD = 131_072  # bytes
 _ACCEPTED_AT_ONCE = 16  # by asyncio, before it looks at any: with more, it would run out of files before it knows
 _GOODBYE_SECONDS = 1  # for requests that are being answered; streams and waits are ended at once
+_LOOK_SECONDS = 0.005  # and so often it is seen whether they were
 
 
 class Address(NamedTuple):
@@ -141,7 +142,6 @@ def configured(service: Service, address: Address) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,  # who somebody is comes from their token alone
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=_GOODBYE_SECONDS,
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
@@ -179,6 +179,26 @@ class Server(uvicorn.Server):
             self.look(asyncio.get_running_loop().time())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._told.wait(), 1)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Until what is being answered has been, and no moment longer: uvicorn looks only ten times a second."""
+        for listening in (*self.servers, *(sockets or ())):
+            listening.close()
+        try:
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                while self._is_answering() and not self.force_exit:  # noqa: ASYNC110 - uvicorn has no event for it
+                    await asyncio.sleep(_LOOK_SECONDS)
+        except TimeoutError:
+            log.warning("Stopped while %d requests were being answered", len(self.server_state.tasks))
+            for task in self.server_state.tasks:
+                task.cancel()
+
+    def _is_answering(self) -> bool:
+        """Also whoever has just come is told to go."""
+        for connection in tuple(self.server_state.connections):
+            connection.shutdown()
+        is_ending = self._ending is not None and not self._ending.done()
+        return is_ending or bool(self.server_state.connections or self.server_state.tasks)
 
     def look(self, now: float) -> None:
         """Look after all connections; see Protocol.look."""

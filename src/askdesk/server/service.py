@@ -37,6 +37,7 @@ class Service:
         self.metrics = Metrics()
         self.streams = Streams(desk, self.metrics, check_seconds=check_seconds, beat_seconds=beat_seconds)
         self.asks = Rate(asks_a_minute, clock=clock)
+        self.notes = Rate(asks_a_minute, clock=clock)  # of asks that are left: one each
         self.failures = Rate(60, clock=clock)  # of sign-ins: 256 random bits need no more, and a person makes few
 
     @property

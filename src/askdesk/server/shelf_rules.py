@@ -1,7 +1,7 @@
 """Which documents of the shelf a token may read and write, and what the server itself writes into them.
 
-What people told an agent is theirs alone to write, under the name of their token; what an agent says of itself, the
-agent's. Times are the server's.
+What people told an agent is theirs alone to write, under the name of their token; what an agent says of itself and is
+still to be told, the agent's. Times are the server's.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from askdesk.core import strict, work
+from askdesk.core import owed, strict, work
 from askdesk.core.errors import InvalidAsk, InvalidDocument, InvalidReply, Problem, UnknownAsk, quoted
 from askdesk.core.model import Asker
+from askdesk.core.owed import OWED, Owed
+from askdesk.core.store import Document
 from askdesk.core.work import Heard, Instruction, Working
 from askdesk.server import tokens
+from askdesk.server.given import check_rate
 from askdesk.server.problems import Refused
 from askdesk.server.service import Service
 from askdesk.server.tokens import Token
@@ -29,18 +32,32 @@ _OF_AGENTS = (work.WORKING, work.HEARD)
 _OF_WORK = (*_OF_AGENTS, work.INSTRUCTION)
 _SERVERS_OWN = ("serving/", "told/", "notify/")
 _WORKING_NAME = re.compile(rf"{work.WORKING}([0-9a-f]{{32}})", re.ASCII)
+_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_MOST_OWED = 1000  # to one asker: all of it is read whenever it collects
 _TOLD_NAME = re.compile(rf"(?:{work.INSTRUCTION}|{work.HEARD})[0-9a-f]{{32}}/([0-9A-Za-z]{{1,128}})", re.ASCII)
 
 
-async def may_read(service: Service, token: Token, name: str) -> bool:
-    """A limited token knows what belongs to its asks and agents, an asker's only agents; tokens nobody sees."""
+async def may_read(service: Service, token: Token, name: str, document: Document | None = None) -> bool:
+    """A limited token knows what belongs to its asks and agents, an asker's only agents; tokens nobody sees.
+
+    The document itself is read where the name does not tell, unless it is given.
+    """
     if name.startswith(tokens.PREFIXES):
         return False
+    if name.startswith(OWED):
+        return token.kind == "asker" and (not token.is_limited or await _knows_owed(service, token, name, document))
     if name.startswith(_OF_WORK):
         return not token.is_limited or await _knows_agent(service, token, name.split("/")[1])
     if token.kind == "asker":
         return False
     return not token.is_limited or await _knows_ask(service, token, name)
+
+
+async def _knows_owed(service: Service, token: Token, name: str, document: Document | None) -> bool:
+    """An address says nothing of who is there, and an ask may not be there yet: the note tells whose it is."""
+    document = document or await service.desk.shelf.get(name)
+    found = owed.read(document) if document else None
+    return found is not None and found.name == name and token.takes(found.asker)
 
 
 async def _knows_agent(service: Service, token: Token, address: str) -> bool:
@@ -60,8 +77,10 @@ async def _knows_ask(service: Service, token: Token, name: str) -> bool:
         return False
 
 
-async def written(service: Service, token: Token, name: str, new: NewDocument) -> NewDocument:
-    """What is to be written in the end, where the token may write it."""
+async def written(service: Service, token: Token, name: str, new: NewDocument) -> NewDocument | None:
+    """What is to be written in the end, where the token may write it; None where there is nothing to do."""
+    if name.startswith(OWED):
+        return await _noted(service, token, name, new)
     begins = name.startswith(work.WORKING) and new.value is not None  # nothing is there yet to know the agent by
     if not begins and not await may_read(service, token, name):
         refuse()
@@ -78,8 +97,8 @@ async def written(service: Service, token: Token, name: str, new: NewDocument) -
 
 
 def refuse(name: str = "") -> NoReturn:
-    """An agent that a token may not know is as unknown as one that is not at work."""
-    if name.startswith(_OF_WORK):
+    """An agent that a token may not know is as unknown as one that is not at work, or is owed nothing."""
+    if name.startswith((*_OF_WORK, OWED)):
         raise Refused(404, "not-found")
     raise Refused(403, "forbidden", "this document is not for this token")
 
@@ -98,6 +117,30 @@ def _check_writer(token: Token, name: str) -> None:
     by = rest.partition("/")[2].split("\t")[0]
     if kind in ("draft", "snooze") and by and by != token.name:
         raise Refused(403, "forbidden", "this document is another person's")
+
+
+async def _noted(service: Service, token: Token, name: str, new: NewDocument) -> NewDocument | None:
+    """What is owed to an agent, under its own address. Removed twice is once, also where a token cannot know of it."""
+    if token.kind != "asker":
+        raise Refused(403, "forbidden", "this document is an agent's own")
+    if new.value is None:
+        return new if await may_read(service, token, name) else None
+    check_rate(service.notes, token, len(new.value), "notes")
+    note = _document(service, new.value, Owed)
+    check_asker(token, note.asker)
+    if not _ID.fullmatch(note.ask):
+        raise InvalidDocument([Problem("value.ask", f"must be the id of an ask, is {quoted(note.ask)}")])
+    if name != note.name:
+        raise InvalidDocument([Problem("name", f"must be {note.name}, the address of value.asker and value.ask")])
+    if await service.desk.shelf.get(name) is None:
+        await check_room(service, note.asker)
+    return replace(new, value=_text(replace(note, at=service.desk.now())))
+
+
+async def check_room(service: Service, asker: Asker) -> None:
+    """Whether an asker may leave one more."""
+    if (count := len(await service.desk.shelf.list(f"{OWED}{work.address(asker)}/"))) >= _MOST_OWED:
+        raise InvalidAsk(f"{count} asks of this agent are left and not collected: collect or withdraw some first")
 
 
 def _working(service: Service, token: Token, name: str, value: str) -> str:

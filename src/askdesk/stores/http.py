@@ -29,6 +29,7 @@ from askdesk.core.errors import (
 )
 from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Allowed, Answered, Ask, Declined, Denied, Entry, Expired, Settlement, Withdrawn
+from askdesk.core.owed import OWED
 from askdesk.core.store import Document, Page, State, check_document
 from askdesk.stores.http_calls import PATIENCE, Calls, Kind, Pauses, Tokens, pauses
 from askdesk.stores.http_connection import Address
@@ -40,7 +41,7 @@ log = logging.getLogger("askdesk")
 _MOST_ENTRIES = 200  # that a server gives at once
 _LONGEST_TEXT = 2_500  # characters of a search: an address has an end
 _UNSENDABLE = re.compile("[\0\ud800-\udfff]")
-_OF_AGENTS = (work.WORKING, work.HEARD)  # which they write themselves
+_OF_AGENTS = (work.WORKING, work.HEARD, OWED)  # which they write themselves
 _NO_LETTER = "\uffff"  # as little part of a word as those are, and in nobody's name
 
 
@@ -259,12 +260,14 @@ class HTTPStore:
 
 
 class HTTPShelf:
-    """Documents on the same server: for answerers, but for what agents say and hear while they work."""
+    """Documents on the same server: for answerers, but for what agents say and hear, and are still to be told."""
 
     def __init__(self, calls: Calls, tokens: Tokens) -> None:
         self._calls, self._tokens = calls, tokens
 
     def _reader(self, name: str) -> Kind:
+        if name.startswith(OWED):
+            return "asker"
         return self._tokens.for_reading if name.startswith((*_OF_AGENTS, work.INSTRUCTION)) else "answerer"
 
     async def get(self, name: str) -> Document | None:

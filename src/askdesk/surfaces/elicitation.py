@@ -93,7 +93,7 @@ class Dialog:
         try:
             reply = _reply(ask, returned.content)
         except InvalidReply as error:
-            return Unfit(say("dialog.unfit", why=shown(str(error), lines=True)))
+            return Unfit(say("host_dialog.unfit", why=shown(str(error), lines=True)))
         if reply is None:
             return Left(seen=returned.seconds >= self._guard.left)
         return reply if returned.seconds >= self._guard.sent else Left(seen=False)
@@ -149,18 +149,18 @@ def _reply(ask: Ask, content: Mapping[str, object]) -> Reply | None:
         case None | "":
             return None
         case _:
-            raise InvalidReply(f"decision: {say('dialog.decide')}")
+            raise InvalidReply(f"decision: {say('host_dialog.decide')}")
 
 
 def _whole(permission: Permission) -> str:
     call = "\n".join(text_of(spans) for spans in call_lines(permission))
-    return f"{say('dialog.may')}\n\n{call}"
+    return f"{say('host_dialog.may')}\n\n{call}"
 
 
 def _in_short(permission: Permission) -> str:
     """The call and nothing else, on as few lines as it takes."""
     lines = (
-        say("dialog.may"),
+        say("host_dialog.may"),
         f"{exact_name(permission.tool)} {shown_json(permission.input)}",
         shown(permission.folder),
     )
@@ -169,12 +169,15 @@ def _in_short(permission: Permission) -> str:
 
 def _decision(dialect: Dialect) -> dict[str, Any]:
     # The first is highlighted in some hosts, where Enter alone would choose it.
-    options = [{"const": "deny", "title": say("dialog.deny")}, {"const": "allow", "title": say("dialog.allow")}]
-    decision = {"type": "string", "title": say("dialog.decision"), "oneOf": options}
-    reason = {"type": "string", "title": say("dialog.reason"), "description": say("dialog.reason_hint")}
+    options = [
+        {"const": "deny", "title": say("host_dialog.deny")},
+        {"const": "allow", "title": say("host_dialog.allow")},
+    ]
+    decision = {"type": "string", "title": say("host_dialog.decision"), "oneOf": options}
+    reason = {"type": "string", "title": say("host_dialog.reason"), "description": say("host_dialog.reason_hint")}
     more = {} if dialect == "narrow" else {"reason": reason}  # it could not be left blank there
     return {"type": "object", "properties": {"decision": decision, **more}}
 
 
 def _words() -> wire.Words:
-    return wire.Words(*(say(f"dialog.{name}") for name in wire.Words._fields))
+    return wire.Words(*(say(f"host_dialog.{name}") for name in wire.Words._fields))

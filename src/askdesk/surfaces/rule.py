@@ -1,6 +1,6 @@
 """A rule that an agent host proposes to remember, in plain words: what it changes, where, and how long it is kept.
 
-Knows Claude's PermissionUpdate. What it has no words for it shows as JSON.
+Knows Claude's PermissionUpdate, and options of ACP that an agent remembers. What it has no words for it shows as JSON.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ def _in_words(value: dict[str, Any]) -> Iterator[Line]:
             isinstance(folder, str) for folder in folders
         ):
             yield from _listed(f"rule.{kind}", "rule.folders", [exactly(f, "code") for f in folders], _where(value))
+        case {"optionId": str(), "name": str(name), "kind": "allow_always"}:
+            yield line(Span(say("rule.option"), "warning"), Shown(" "), *exactly(name, "code"))
+        case _:
+            return
 
 
 def _about_rules(kind: str, behavior: str, rules: list[dict[str, Any]], where: Shown) -> Iterator[Line]:
@@ -98,6 +102,8 @@ def _is_whole(rule: dict[str, Any]) -> bool:
 def _is_understood(value: dict[str, Any]) -> bool:
     """Whether the words say all there is."""
     match value:
+        case {"optionId": _, "name": _, "kind": _, **others}:
+            return not others
         case {"type": "addRules" | "replaceRules" | "removeRules", "rules": [*rules], "behavior": _, **others}:
             known = all(_is_understood_rule(rule) for rule in rules)
         case {"type": "setMode", "mode": _, **others}:

@@ -49,6 +49,7 @@ class NewAsk(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     deadline: datetime | None = None
     preview_format: PreviewFormat = "none"
     follows: str | None = None
+    collect: bool = False  # nobody waits for it: its end is kept for the asker to collect
 
 
 class NewSettlement(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -62,6 +63,12 @@ class NewSettlement(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 class NewWithdrawal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     reason: str = ""
+
+
+class NewDelivery(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The asker has heard how an ask ended; without one, it is the ask's own."""
+
+    asker: Asker | None = None
 
 
 class NewDocument(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -82,6 +89,13 @@ class EntryDocument(Struct, frozen=True, omit_defaults=True):
 class PageDocument(Struct, frozen=True, omit_defaults=True):
     entries: tuple[EntryDocument, ...]
     after: str | None = None
+
+
+class CollectDocument(Struct, frozen=True):
+    """What an asker left and was settled since, each until it was delivered; and how many are open."""
+
+    entries: tuple[EntryDocument, ...]
+    open: int
 
 
 class ExpiryDocument(Struct, frozen=True):

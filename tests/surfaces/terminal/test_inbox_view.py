@@ -308,7 +308,7 @@ ENTRIES = st.sampled_from(
 
 
 @given(SIZES, st.lists(st.one_of(st.sampled_from(KEYS), st.sampled_from(KEYS), SIZES, ENTRIES), max_size=40))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_picture_fits_its_size(size: Size, events: list[str | Size | Entry]) -> None:
     start = inbox(*(entry(n, Questions([Question("日本語 " * n + "?", ["A", "B"])])) for n in range(5, 60)), size=size)
     for event in events:

@@ -49,6 +49,16 @@ async def test_whole_lines_are_read_one_after_the_other(pipe: Pipe) -> None:
     assert pipe.screen.getvalue() == "0: \n1: \n2: \n3: \n"
 
 
+async def test_what_comes_after_a_line_is_left_in_the_pipe_for_whoever_reads_next() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"1\nof somebody else\n")
+
+    assert await Lines(reader, io.StringIO()).read(Shown("? ")) == "1"
+    assert os.read(reader, 100) == b"of somebody else\n"
+    os.close(reader)
+    os.close(writer)
+
+
 async def test_a_line_may_come_in_pieces_and_the_loop_goes_on_meanwhile(pipe: Pipe) -> None:
     reading = asyncio.ensure_future(pipe.lines.read(Shown("? ")))
     for piece in (b"Gr\xc3", b"\xbc\xc3\x9f", b"e\n"):

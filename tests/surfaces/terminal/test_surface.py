@@ -30,8 +30,7 @@ def form(ask: Ask, *options: str, env: dict[str, str] | None = None, **how: Any)
 def shown(terminal: Terminal, *texts: str) -> Terminal:
     """Wait until the form is there, and until its keys count."""
     terminal.shows(*texts)
-    opens = time.monotonic() + 0.45
-    until(lambda: time.monotonic() > opens)
+    terminal.settles(0.45)  # a form that is painted again takes no keys for as long again
     return terminal
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import shutil
 import sys
 from contextlib import suppress
@@ -13,6 +14,7 @@ from askdesk.core.text import Shown, wrapped
 from askdesk.surfaces.texts import say
 
 _LONGEST_LINE = 1_000_000
+_AT_ONCE = 4096  # bytes of a pipe, before the event loop goes on
 _LONGEST_TYPED = 4095  # the kernel silently drops what is typed beyond
 
 
@@ -22,7 +24,7 @@ class Lines:
     def __init__(self, descriptor: int, stream: TextIO) -> None:
         self._descriptor = descriptor
         self._stream = stream
-        self._typed = b""
+        self._typed = bytearray()
         self.is_terminal = os.isatty(descriptor)
 
     @classmethod
@@ -68,7 +70,7 @@ class Lines:
             return
         import termios
 
-        self._typed = b""
+        self._typed.clear()
         with suppress(termios.error):
             termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
@@ -82,12 +84,13 @@ class Lines:
         return None if line is None else line.decode("utf-8", "replace").rstrip("\r")
 
     async def _line(self) -> bytes | None:
-        while b"\n" not in self._typed:
+        more = bytes(self._typed)
+        while b"\n" not in more:
             if len(self._typed) > _LONGEST_LINE or not (more := await self._more()):
                 return None
             self._typed += more
         line, _, self._typed = self._typed.partition(b"\n")
-        return line
+        return bytes(line)
 
     async def _more(self) -> bytes:
         loop = asyncio.get_running_loop()
@@ -109,7 +112,16 @@ class Lines:
 
     def _read_now(self) -> bytes:
         try:
-            # From a pipe byte by byte: what comes after this line belongs to whoever reads next.
-            return os.read(self._descriptor, 65536 if self.is_terminal else 1)
+            return os.read(self._descriptor, 65536) if self.is_terminal else self._read_pipe()
         except OSError:  # the terminal is gone
             return b""
+
+    def _read_pipe(self) -> bytes:
+        """What is there of this line, byte by byte: what comes after it belongs to whoever reads next."""
+        read, more = bytearray(), select.poll()
+        more.register(self._descriptor, select.POLLIN)
+        while byte := os.read(self._descriptor, 1):
+            read += byte
+            if byte == b"\n" or len(read) == _AT_ONCE or not more.poll(0):
+                break
+        return bytes(read)

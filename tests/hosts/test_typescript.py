@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.cli.command import DATABASE, TWO, kept, kept_asks, settled, until
-from tests.mcp.typescript import A_PERSON_TAKES, FORMS, Host, Node, hosted, over_http, over_stdio
+from tests.hosts.typescript import A_PERSON_TAKES, FORMS, Host, Node, hosted, over_http, over_stdio
 from tests.stores.remote import Serving, new_tokens, serving
 
 from askdesk.core.model import Answer, Answered, Ask, Declined, Outcome, Withdrawn

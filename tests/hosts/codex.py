@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.claude.cli import Ran
 from tests.cli.command import surroundings
-from tests.mcp.responses_api import ScriptedModel
+from tests.hosts.responses_api import ScriptedModel
 from tests.peers import node_modules
 
 SECONDS = 60.0  # a bound for what should take two

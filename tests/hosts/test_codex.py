@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.claude.desk import press_until
 from tests.cli.command import TWO, kept, kept_asks, settled, until
-from tests.mcp.codex import Codex, codex
-from tests.mcp.responses_api import Call, Say, ScriptedModel
-from tests.mcp.typescript import A_PERSON_TAKES
+from tests.hosts.codex import Codex, codex
+from tests.hosts.responses_api import Call, Say, ScriptedModel
+from tests.hosts.typescript import A_PERSON_TAKES
 from tests.terminal import Terminal
 
 from askdesk.core.model import Answer, Answered, Ask
