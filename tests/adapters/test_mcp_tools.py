@@ -113,6 +113,12 @@ class House:
         return entry
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not condition():  # noqa: ASYNC110 - what is looked at tells nobody when it changes
+            await asyncio.sleep(0.005)
+
+
 @pytest.fixture
 def house(desk: Desk) -> House:
     return House(desk)
@@ -371,6 +377,7 @@ async def test_a_yes_that_an_earlier_run_of_the_agent_got_is_not_for_the_next(ho
 async def test_the_same_call_twice_at_once_is_one_ask(house: House) -> None:
     async with client(house, "legacy") as host:
         calls = [asyncio.ensure_future(host.call_tool(mcp.ASK, CALL)) for _ in range(3)]
+        await until(lambda: sum(house.tools._waiting.values()) == 3)
         await house.settle(Answered([Answer(["SQLite"])]))
         assert [text_of(await call)[1] for call in calls] == [ANSWERED.format("SQLite")] * 3
     assert (await house.desk.page("open")).entries == ()
@@ -385,14 +392,9 @@ async def test_what_was_left_twice_is_left_once(house: House) -> None:
 async def test_of_two_calls_for_one_ask_the_one_that_is_taken_back_leaves_the_other_its_ask(house: House) -> None:
     async with client(house, "legacy") as host:
         one, two = [asyncio.ensure_future(host.call_tool(mcp.ASK, CALL)) for _ in range(2)]
-        await house.asked()
-        async with asyncio.timeout(SECONDS):
-            while sum(house.tools._waiting.values()) < 2:
-                await asyncio.sleep(0.005)
+        await until(lambda: sum(house.tools._waiting.values()) == 2)
         one.cancel()
-        async with asyncio.timeout(SECONDS):
-            while sum(house.tools._waiting.values()) > 1:
-                await asyncio.sleep(0.005)
+        await until(lambda: sum(house.tools._waiting.values()) == 1)
         await house.settle(Answered([Answer(["SQLite"])]))
         assert text_of(await two) == (False, ANSWERED.format("SQLite"))
 
@@ -401,12 +403,9 @@ async def test_what_was_left_is_not_taken_back_with_a_call_that_waited_for_it_to
     async with client(house, "legacy") as host:
         await host.call_tool(mcp.LEAVE, CALL)
         calling = asyncio.ensure_future(host.call_tool(mcp.ASK, CALL))
-        async with asyncio.timeout(SECONDS):
-            while not house.tools._waiting:
-                await asyncio.sleep(0.005)
-            calling.cancel()
-            while house.tools._waiting:
-                await asyncio.sleep(0.005)
+        await until(lambda: bool(house.tools._waiting))
+        calling.cancel()
+        await until(lambda: not house.tools._waiting)
         ask = await house.settle(Answered([Answer(["SQLite"])]))
         assert text_of(await host.call_tool(mcp.COLLECT, {}))[1] == f"Ask id {ask.id}. {ANSWERED.format('SQLite')}"
 
@@ -415,7 +414,7 @@ async def test_a_host_that_cannot_hear_any_more_gets_the_answer_when_it_comes_ag
     async def tell(_: float) -> None:
         pass
 
-    gone = Caller("host", tell, is_there=lambda: False)
+    gone = Caller("host", tell, is_gone=lambda: True)
     calling = asyncio.ensure_future(house.tools.call(mcp.ASK, CALL, gone))
     await house.settle(Answered([Answer(["SQLite"])]))
     await calling
@@ -464,9 +463,8 @@ async def test_a_page_that_was_opened_is_not_opened_again_by_the_same_call(house
     for _ in range(2):
         calling = asyncio.ensure_future(called(house, "legacy", elicited, given=PREVIEWED))
         await house.asked()
+        await until(lambda: opened > 0)
         async with asyncio.timeout(SECONDS):
-            while not opened:
-                await asyncio.sleep(0.005)
             while not calling.done():
                 clock.advance(10)
                 await asyncio.sleep(0.005)

@@ -148,14 +148,7 @@ def _caller(context: Context, params: CallToolRequestParams) -> Caller:
         done=_completer(context),
         state=params.request_state,
         returned=_returned(returned),
-        is_taken_back=_taken_back(context) if context.request is not None and not modern else lambda: True,
     )
-
-
-def _taken_back(context: Context) -> Callable[[], bool]:
-    """Over HTTP with a session: whether the client said so, or its session just ended. Else a cancel is a cancel."""
-    requested = context.session._request_outbound.cancel_requested  # noqa: SLF001 - the library tells it nowhere else
-    return requested.is_set
 
 
 def _returned(response: object) -> tuple[str, Mapping[str, object]] | None:

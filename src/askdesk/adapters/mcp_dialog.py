@@ -65,8 +65,6 @@ class Caller(NamedTuple):
     done: Callable[[Link], Awaitable[None]] = _nothing  # the page that it opened is no longer needed
     state: str | None = None
     returned: tuple[str, Mapping[str, object]] | None = None
-    is_taken_back: Callable[[], bool] = lambda: True  # whether a cancelled call was: else only the line broke
-    is_there: Callable[[], bool] = lambda: True  # whether it can still hear what it is told
     is_gone: Callable[[], bool] = bool  # whether it went away without a word: then nothing was taken back
 
 

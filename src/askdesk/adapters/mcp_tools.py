@@ -156,7 +156,7 @@ class DeskTools:
 
     async def _take_back(self, ask_id: str, caller: Caller, asker: Asker) -> None:
         """Unless it is only the line that broke, or the server that ends: then it stays open, for who comes again."""
-        if not self.is_ending and caller.is_taken_back():
+        if not self.is_ending and not caller.is_gone():
             await take_back(self._desk, ask_id, asker)
 
     async def _found(
@@ -248,7 +248,7 @@ class DeskTools:
 
         Where the host is gone nothing was delivered, and it gets the answer when it comes again.
         """
-        for ask in asks if caller.is_there() else ():
+        for ask in () if caller.is_gone() else asks:
             self._showing.forget(ask)
             if ask.id not in self._handed_over:
                 marking = asyncio.ensure_future(self._mark_delivered(ask.id, asker))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askdesk.core import seal
 from askdesk.core.errors import InvalidAsk
@@ -52,13 +52,12 @@ class Mcp:
         if _begins_session(request):
             given.check_rate(self.service.asks, token, 0, "sessions")
         answerer = await self._answerer(request)
-        visitor = _Visitor(self, token, answerer, _who(request, token))
-        request.scope[_VISITOR] = visitor
+        request.scope[_VISITOR] = _Visitor(self, token, answerer, _who(request, token))
         app = (await self._opened()).app(" ".join([token.id, answerer.id if answerer else "-"]))
 
         async def placed(scope: Scope, receive: Receive, send: Send) -> None:
             with self.service.streams.place(token):
-                await app(scope, visitor.watching(receive), send)
+                await app(scope, receive, send)
 
         return placed
 
@@ -170,15 +169,6 @@ class _Visitor:
 
     def __init__(self, room: Mcp, token: Token, answerer: Token | None, asker: Asker) -> None:
         self._room, self._token, self._answerer, self._asker = room, token, answerer, asker
-        self._is_there = True
-
-    def watching(self, receive: Receive) -> Receive:
-        async def received() -> Message:
-            message = await receive()
-            self._is_there &= message["type"] != "http.disconnect"
-            return message
-
-        return received
 
     async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Told | Wanted:
         from askdesk.adapters.mcp_tools import Told
@@ -190,7 +180,7 @@ class _Visitor:
         except Refused as error:
             return Told(f"NOT ASKED: {error.detail}", is_error=True)
         tools = self._room.tools(self._token, self._answerer, asker)
-        made = await tools.call(name, arguments, caller._replace(is_there=lambda: self._is_there))
+        made = await tools.call(name, arguments, caller)
         is_valid = await tokens.is_still_valid(service.desk.shelf, self._token, service.desk.now())
         return made if is_valid else Told(_ENDED, is_error=True)
 
