@@ -15,6 +15,7 @@ from tests.cli.command import ASKDESK, CALL, DATABASE, Ran, askdesk, in_file, ke
 from tests.cli.command import unread as run_unread
 from tests.cli.person import Person
 
+from askdesk.cli.command import LEFT_HERE
 from askdesk.core.desk import Body
 from askdesk.core.model import Allowed, Answer, Answered, Asker, Declined, Denied, Permission, Question
 from askdesk.open import AGENT_VARIABLES, open_desk, this_folder
@@ -130,12 +131,19 @@ def test_it_can_be_looked_at_without_taking() -> None:
 
 
 def test_what_wait_has_printed_need_not_be_collected() -> None:
-    first, second = left(), left()
+    first, second = left(call=LEFT_HERE), left(call=LEFT_HERE)
     assert askdesk("wait", first, "--timeout", "0.01s").code == 7
     for ask_id in (first, second):
         answered(ask_id)
     assert (run_unread("wait", second).code, askdesk("wait", first).code) == (1, 0)
     assert ids(askdesk("collect", *AGENT)) == [second]
+
+
+def test_who_looks_with_wait_takes_nothing_from_the_agent_that_left_it() -> None:
+    ask_id = left()
+    answered(ask_id)
+    assert askdesk("wait", ask_id).code == 0
+    assert ids(askdesk("collect", *AGENT)) == [ask_id]
 
 
 def test_what_nobody_reads_is_printed_again() -> None:

@@ -15,8 +15,11 @@ from mcp.types import ElicitResult
 from tests.adapters.test_mcp_tools import ANSWERED, CALL, ERAS, SECONDS, text_of
 from tests.server.running import Running, running
 
+from askdesk.core import seal
 from askdesk.core.desk import Desk
+from askdesk.core.errors import StoreGone
 from askdesk.core.model import Answer, Answered, Asker
+from askdesk.core.store import Shelf
 from askdesk.server import tokens
 from askdesk.stores.memory import MemoryStore
 from askdesk.wire import mcp
@@ -99,6 +102,49 @@ async def test_a_limited_token_asks_for_nobody_else(server: Running) -> None:
             True,
             'NOT ASKED: asker.project: this token asks for ["web", "shop"] alone',
         )
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_answerer_answers_in_the_dialog_only_what_it_may_know(server: Running, era: str) -> None:
+    headers = await bearer(server)
+    headers["Askdesk-Answer-Token"] = await server.token("answerer", projects=["shop"])
+    async with host(server, era, headers, {"question_0": "SQLite"}, "?project=bank") as client:
+        calling = asyncio.ensure_future(client.call_tool(mcp.ASK, CALL))
+        await settled(server)
+        assert text_of(await calling) == (False, ANSWERED.format("Postgres"))
+
+
+async def test_only_new_asks_are_counted_never_what_is_brought_or_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(Desk(MemoryStore()), dialog_seconds=0.0, asks_a_minute=1, clock=lambda: 0.0) as server:
+        headers = await bearer(server, answers=True)
+        async with host(server, "2026-07-28", headers, {"question_0": "SQLite"}) as client:
+            assert text_of(await client.call_tool(mcp.ASK, CALL)) == (False, ANSWERED.format("SQLite"))
+            is_error, text = text_of(await client.call_tool(mcp.ASK, CALL))
+            assert (is_error, text.splitlines()[1]) == (True, "too many asks a minute: try again in a minute")
+            assert text_of(await client.call_tool(mcp.COLLECT, {}))[1].startswith("NOTHING NEW")
+
+
+async def test_an_input_of_very_many_values_is_refused(server: Running) -> None:
+    call = {"tool_name": "Bash", "input": {"values": [0] * 20_001}}
+    async with host(server, "2026-07-28", await bearer(server)) as client:
+        is_error, text = text_of(await client.call_tool(mcp.PERMIT, call))
+    assert (is_error, text.splitlines()[1]) == (True, "body.input: must not hold more than 20000 values")
+
+
+async def test_after_a_moment_without_the_store_it_works_again(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = await bearer(server)
+    key = seal.key
+
+    async def gone(shelf: Shelf, name: str) -> bytes:
+        monkeypatch.setattr(seal, "key", key)
+        raise StoreGone("for a moment")
+
+    monkeypatch.setattr(seal, "key", gone)
+    assert (await server.request("POST", "/mcp", body={}, headers=headers)).status == 503
+    async with host(server, "2026-07-28", headers) as client:
+        assert len((await client.list_tools()).tools) == 4
 
 
 async def test_what_one_token_left_is_not_collected_with_another(server: Running) -> None:

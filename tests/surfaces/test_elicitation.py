@@ -33,6 +33,7 @@ async def ask_of(desk: Desk, *body: Question | Permission) -> Ask:
 SAID: list[tuple[str, Mapping[str, object], float, Reply | Left]] = [
     ("accept", {"question_0": "SQLite"}, 3.0, Answered([Answer(["SQLite"])])),
     ("accept", {"question_0": "SQLite"}, 0.1, Left(seen=False)),
+    ("accept", {"question_0": True}, 0.1, Left(seen=False)),
     ("accept", {}, 3.0, Left(seen=True)),
     ("accept", {}, 0.1, Left(seen=False)),
     ("accept", {"question_0": "", "question_0_custom": " "}, 3.0, Left(seen=True)),
@@ -126,7 +127,7 @@ async def test_after_three_forms_that_do_not_fit_the_ask_is_left_open(desk: Desk
         return "accept", {"question_0": 7}
 
     host = dialog(desk, guard=Guard(0, 0))
-    assert (await host.present(send)(ask), shown, host.left) == (None, 3, Left(seen=True))
+    assert (await host.present(send)(ask), shown, host.left) == (None, 3, Left(seen=False))
 
 
 async def test_what_was_typed_into_a_form_that_settled_nothing_is_kept_as_a_draft(desk: Desk) -> None:

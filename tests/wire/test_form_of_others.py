@@ -642,6 +642,11 @@ def test_whatever_is_sent_as_a_schema_is_a_form_or_refused(schema: object) -> No
         ("value", {"type": "string", "writeOnly": True}),
         ("value", {"type": "string", "enum": ["a", "b"], "_meta": {"codex": {"isSecret": True}}}),
         ("otp", {"type": "integer"}),
+        ("value", {"type": "string", "description": "Your account password"}),
+        ("dbpassword", {"type": "string"}),
+        ("githubtoken", {"type": "string"}),
+        ("value", {"type": "string", "title": "Пароль"}),
+        ("value", {"type": "string", "title": "密码"}),
     ],
 )
 def test_a_form_that_asks_for_a_secret_is_refused_and_the_field_is_named(name: str, field: dict[str, Any]) -> None:

@@ -171,8 +171,8 @@ class Showing:
                 return await self._detached(ask, dialog, seen=seen)
             case Unfit(why):
                 form = dialog.form(ask, why)
-                if form is None or state.tries + 1 >= _MOST_TRIES:
-                    return await self._detached(ask, dialog, seen=True)
+                if form is None or state.tries + 1 >= _MOST_TRIES:  # who tried so often wants to answer, elsewhere
+                    return await self._detached(ask, dialog, seen=False)
                 return Wanted(form, self._state(ask, state.tries + 1))
 
     async def _submitted(

@@ -153,7 +153,7 @@ async def _page(desk: Desk) -> str | None:
 async def _is_attended(desk: Desk) -> bool:
     from askdesk.surfaces.attending import is_attended
 
-    return getattr(desk.store, "url", None) is not None or await is_attended(desk.shelf)
+    return getattr(desk.store, "url", None) is not None or await is_attended(desk)
 
 
 async def _where(desk: Desk, ask: Ask) -> str:

@@ -20,6 +20,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from askdesk.cli.command import (
+    LEFT_HERE,
     asker_arguments,
     asker_given,
     duration,
@@ -90,7 +91,14 @@ async def _ask(desk: Desk, given: Namespace, body: Questions | Permission) -> in
     if given.no_wait and isinstance(desk.store, MemoryStore):
         raise InvalidAsk("--no-wait: a store in memory ends with this command, so nobody could answer")
     if given.no_wait:
-        ask = await desk.leave(body, asker=asker, key=given.key, deadline=given.deadline, preview_format=given.previews)
+        ask = await desk.leave(
+            body,
+            asker=asker,
+            key=given.key,
+            deadline=given.deadline,
+            preview_format=given.previews,
+            call=LEFT_HERE,
+        )
         print(ask.id)
         return ANSWERED
     asker = asker_here(asker.agent, session=asker.session, project=asker.project)

@@ -55,6 +55,7 @@ from askdesk.core.text import shown, shown_json
 
 Work: TypeAlias = Callable[[Desk], Coroutine[Any, Any, int]]
 
+LEFT_HERE = "command line"  # how `askdesk ask --no-wait` marks what it leaves, for `askdesk wait`
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHORTEST_PREFIX = 4
 _LOOKED_THROUGH = 1000

@@ -31,7 +31,7 @@ def run(given: Namespace) -> int:
     async def inbox(desk: Desk) -> int:
         from askdesk.surfaces.attending import attending
 
-        async with attending(desk.shelf):
+        async with attending(desk):
             return await _inbox(desk, given)
 
     return on_desk(given.store, inbox, create=True)

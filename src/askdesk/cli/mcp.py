@@ -31,8 +31,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from askdesk.cli.command import duration, on_desk
-from askdesk.cli.main import ANSWERED
+from askdesk.cli.command import duration, on_desk, say
+from askdesk.cli.main import ANSWERED, INVALID
 from askdesk.core.desk import Desk
 from askdesk.core.model import Asker
 
@@ -81,6 +81,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(given: Namespace) -> int:
+    misplaced = [name for name in ("no_dialog", "notes", "limit") if getattr(given, name)]
+    if given.permission_prompt and misplaced:
+        return say(f"--{misplaced[0].replace('_', '-')} does not go with --permission-prompt", INVALID)
+
     async def serve(desk: Desk) -> int:
         return await (_prompt(desk, given) if given.permission_prompt else _tools(desk, given))
 
@@ -165,7 +169,7 @@ async def _place(desk: Desk, given: Namespace, settings: Settings) -> Place:
         return server or await serving.url(desk.shelf)
 
     async def attended() -> bool:
-        return server is not None or await is_attended(desk.shelf)
+        return server is not None or await is_attended(desk)
 
     return Place(None if given.no_dialog or answered_at(desk) else dialog, page, attended)
 
@@ -196,7 +200,8 @@ async def _until_gone(serving: Any, end: Any = lambda: None) -> int:
         running.cancel()
 
     for number in (signal.SIGTERM, signal.SIGINT):  # a host that ends may not close our input first
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+        with suppress(NotImplementedError):  # on Windows, where a host ends us without a word
+            asyncio.get_running_loop().add_signal_handler(number, stop)
     with suppress(asyncio.CancelledError):
         await running
     return ANSWERED

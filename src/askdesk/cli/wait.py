@@ -9,10 +9,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
-from askdesk.cli.command import duration, found, on_desk, print_result, say
+from askdesk.cli.command import LEFT_HERE, duration, found, on_desk, print_result, say
 from askdesk.cli.main import STILL_OPEN
+from askdesk.core import owed
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError
+from askdesk.core.model import Ask
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -33,10 +35,18 @@ def run(given: Namespace) -> int:
         code = print_result(ask, settlement)
         sys.stdout.flush()  # where nobody reads it any more, this fails, and nothing was delivered
         with suppress(AskdeskError):  # it is then collected once more
-            await desk.delivered(ask.id, ask.asker)
+            await _delivered(desk, ask)
         return code
 
     try:
         return on_desk(given.store, wait)
     except KeyboardInterrupt:
         return say("the wait ended; the ask is as it was", STILL_OPEN)
+
+
+async def _delivered(desk: Desk, ask: Ask) -> None:
+    """What `askdesk ask --no-wait` left is heard here; what an agent waits for elsewhere is still owed to it."""
+    document = await desk.shelf.get(owed.name_of(ask.asker, ask.id))
+    note = owed.read(document) if document else None
+    if note and note.call == LEFT_HERE:
+        await desk.delivered(ask.id, ask.asker)

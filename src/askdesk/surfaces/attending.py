@@ -2,54 +2,67 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError
 from askdesk.core.process import here, is_gone
-from askdesk.core.store import Shelf
+from askdesk.core.store import Document
 from askdesk.surfaces import serving
 
 PREFIX = "attending/"
+_SIGN_OF_LIFE = 60.0  # seconds
+_SILENT = timedelta(minutes=3)  # without a sign of life for so long, it is gone
 
 
 class Attending(Struct, frozen=True, kw_only=True):
     v: int = 1
     host: str
     process: int
+    seen: Annotated[datetime, Meta(tz=True)]
 
 
 @asynccontextmanager
-async def attending(shelf: Shelf) -> AsyncIterator[None]:
+async def attending(desk: Desk) -> AsyncIterator[None]:
     """Let others know for as long as the block runs. A shelf that takes no note is a server's: a place itself."""
     host, process = here()
     name = f"{PREFIX}{host}/{process}"
-    with suppress(AskdeskError):
-        await shelf.put(name, msgspec.json.encode(Attending(host=host, process=process)).decode())
+    showing_life = asyncio.ensure_future(_show_life(desk, name))
     try:
         yield
     finally:
+        showing_life.cancel()
+        await asyncio.wait((showing_life,))
         with suppress(AskdeskError):
-            await shelf.put(name, None)
+            await desk.shelf.put(name, None)
 
 
-async def is_attended(shelf: Shelf) -> bool:
+async def _show_life(desk: Desk, name: str) -> None:
+    host, process = here()
+    while True:
+        note = Attending(host=host, process=process, seen=desk.now())
+        with suppress(AskdeskError):
+            await desk.shelf.put(name, msgspec.json.encode(note).decode())
+        await asyncio.sleep(_SIGN_OF_LIFE)
+
+
+async def is_attended(desk: Desk) -> bool:
     """Whether a page is served or an inbox open."""
-    if await serving.url(shelf) is not None:
+    if await serving.url(desk.shelf) is not None:
         return True
-    notes = await shelf.list(PREFIX)
-    return any([await _is_open(shelf, note.name, note.value) for note in notes])
+    return any(_is_open(document, desk.now()) for document in await desk.shelf.list(PREFIX))
 
 
-async def _is_open(shelf: Shelf, name: str, value: str) -> bool:
+def _is_open(document: Document, now: datetime) -> bool:
     try:
-        note = msgspec.json.decode(value, type=Attending)
+        note = msgspec.json.decode(document.value, type=Attending)
     except msgspec.MsgspecError:  # of a newer version
         return False
-    if is_gone(note.host, note.process):  # it could not take its note along
-        await shelf.put(name, None)
-        return False
-    return True
+    return now - note.seen < _SILENT and not is_gone(note.host, note.process)

@@ -91,13 +91,14 @@ class Dialog:
         return Left(seen)  # closed; or an action that nobody knows, which is none
 
     def _accepted(self, ask: Ask, returned: Returned) -> Reply | Left | Unfit:
+        is_hasty = returned.seconds < self._guard.sent
         try:
             reply = _reply(ask, returned.content)
         except InvalidReply as error:
-            return self.unfit(error)
+            return Left(seen=False) if is_hasty else self.unfit(error)
         if reply is None:
             return Left(seen=returned.seconds >= self._guard.left)
-        return reply if returned.seconds >= self._guard.sent else Left(seen=False)
+        return Left(seen=False) if is_hasty else reply
 
     def unfit(self, error: InvalidReply) -> Unfit:
         return Unfit(say("host_dialog.unfit", why=shown(str(error), lines=True)))
@@ -124,8 +125,7 @@ class Dialog:
                         flaw = why
                     case reply:
                         return reply
-            self.left = Left(seen=True)
-            return None
+            return None  # it stays open: who tried three times wants to answer, and can elsewhere
 
         return presented
 

@@ -35,8 +35,12 @@ _PHRASES = re.compile(
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\W_]+")
 
 
+_RUN_TOGETHER = re.compile(r"(password|passwd|passphrase|passcode|secret|apikey|sshkey|privatekey|token|credential)s?")
+_ELSEWHERE = re.compile(r"парол|секрет|密码|密碼|口令|비밀번호|パスワード|暗証番号|كلمة المرور|סיסמה", re.IGNORECASE)
+
+
 def is_secret(name: str, title: str, field: Mapping[str, object]) -> bool:
-    """Whether this field is for a secret, as far as its name, its title or its own marks tell.
+    """Whether this field is for a secret, as far as its name, title, description or its own marks tell.
 
     A choice among options gives nothing away, so only what is typed is looked at; a number may be a code.
     """
@@ -44,7 +48,8 @@ def is_secret(name: str, title: str, field: Mapping[str, object]) -> bool:
         return True
     match field.get("type"):
         case "string" if "enum" not in field and "oneOf" not in field:
-            return any(_is_named(text, _WORDS | _CODES) for text in (name, title))
+            told = (name, title, str(field.get("description") or ""))
+            return any(_is_named(text, _WORDS | _CODES) for text in told)
         case "integer" | "number":
             return any(_is_named(text, _CODES) for text in (name, title))
         case _:
@@ -59,4 +64,15 @@ def _is_marked(meta: object) -> bool:
 def _is_named(text: str, words: set[str]) -> bool:
     plain = "".join(character for character in normalize("NFKD", text) if character.isascii())
     parts = [part.lower() for part in _SEAM.split(plain) if part]
-    return bool(words.intersection(parts)) or bool(_PHRASES.search(" ".join(parts)))
+    run_together = words is not _CODES and any(_ends_secret(part) for part in parts)
+    return (
+        bool(words.intersection(parts))
+        or run_together
+        or bool(_PHRASES.search(" ".join(parts)) or _ELSEWHERE.search(text))
+    )
+
+
+def _ends_secret(part: str) -> bool:
+    """As in dbpassword, githubtoken."""
+    found = list(_RUN_TOGETHER.finditer(part))
+    return bool(found) and found[-1].end() == len(part)
