@@ -15,7 +15,7 @@ from mcp.server.lowlevel import Server
 from mcp.types import CallToolResult, ElicitRequestURLParams, ElicitResult, Implementation
 
 from askdesk.adapters.mcp import Context, tool_server
-from askdesk.adapters.mcp_dialog import HostDialog, Place
+from askdesk.adapters.mcp_dialog import Caller, HostDialog, Place
 from askdesk.adapters.mcp_tools import DeskTools
 from askdesk.core.desk import Desk
 from askdesk.core.model import (
@@ -34,6 +34,7 @@ from askdesk.core.model import (
     Withdrawn,
 )
 from askdesk.core.owed import OWED
+from askdesk.core.process import here
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.surfaces import draft
 from askdesk.surfaces.elicitation import Dialog, Guard
@@ -110,6 +111,12 @@ class House:
     async def ended(self) -> Entry:
         (entry,) = (await self.desk.page("settled")).entries
         return entry
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not condition():  # noqa: ASYNC110 - what is looked at tells nobody when it changes
+            await asyncio.sleep(0.005)
 
 
 @pytest.fixture
@@ -289,11 +296,11 @@ async def test_a_form_that_does_not_fit_is_shown_again_with_the_reason(house: Ho
 STILL_OPEN = re.compile(r"STILL OPEN: .* no answer and no consent\. Ask id ([0-9a-f]{32})\. .* with `askdesk inbox`\.")
 
 
-async def waited_in_vain(house: House, era: str, given: Mapping[str, Any] | None = None) -> str:
+async def waited_in_vain(house: House, era: str, given: Mapping[str, Any] | None = None, name: str = mcp.ASK) -> str:
     """Call without an answer, until the host's time is nearly over: the ask's id."""
     clock = house.desk._clock
     assert isinstance(clock, FakeClock)
-    calling = asyncio.ensure_future(called(house, era, given=given))
+    calling = asyncio.ensure_future(called(house, era, name=name, given=given))
     await house.asked()
     async with asyncio.timeout(SECONDS):
         while not calling.done():
@@ -336,6 +343,147 @@ async def test_nobody_gets_the_answer_to_an_ask_of_somebody_else(house: House) -
         False,
         "NOTHING NEW: nothing that you asked is open or waits to be collected.",
     )
+
+
+async def test_naming_an_ask_of_somebody_else_leaves_it_as_it_was(house: House) -> None:
+    other = await house.desk.leave(DATABASE, asker=Asker("another", project="web"))
+    is_error, _ = await called(house, "legacy", given={**CALL, "ask_id": other.id})
+    assert (is_error, (await house.desk.get(other.id)).settlement) == (True, None)
+
+
+async def test_a_yes_to_one_call_is_not_told_of_another_under_its_id(house: House) -> None:
+    ask_id = await waited_in_vain(house, "legacy", DEPLOY, mcp.PERMIT)
+    await house.settle(Allowed())
+    for other in ({**DEPLOY, "input": {"command": "rm -r /"}}, DEPLOY):
+        is_error, text = await called(house, "legacy", name=mcp.PERMIT, given={**other, "ask_id": ask_id})
+        if other is not DEPLOY:
+            assert (is_error, text.splitlines()[1:]) == (
+                True,
+                [f"ask_id: {ask_id} asked something else than these arguments"],
+            )
+    assert (is_error, text) == (False, "ALLOWED: the person allowed this call as it is.")
+
+
+async def test_a_yes_that_an_earlier_run_of_the_agent_got_is_not_for_the_next(house: House) -> None:
+    earlier = Asker("host", project="web", host=here()[0], process=2**22 - 1)  # which is gone
+    call = Permission("Bash", {"command": "make deploy"}, "web", "Tests are green")
+    ask = await house.desk.leave(call, asker=earlier, call=call.digest)
+    await house.desk.settle(ask.id, Allowed(), by="ben", surface="page", digest=call.digest)
+    calling = asyncio.ensure_future(called(house, "legacy", name=mcp.PERMIT, given=DEPLOY))
+    assert (await house.settle(Denied())).id != ask.id
+    assert (await calling)[0]
+
+
+async def test_the_same_call_twice_at_once_is_one_ask(house: House) -> None:
+    async with client(house, "legacy") as host:
+        calls = [asyncio.ensure_future(host.call_tool(mcp.ASK, CALL)) for _ in range(3)]
+        await until(lambda: sum(house.tools._waiting.values()) == 3)
+        await house.settle(Answered([Answer(["SQLite"])]))
+        assert [text_of(await call)[1] for call in calls] == [ANSWERED.format("SQLite")] * 3
+    assert (await house.desk.page("open")).entries == ()
+
+
+async def test_what_was_left_twice_is_left_once(house: House) -> None:
+    async with client(house, "legacy") as host:
+        one, two = [text_of(await host.call_tool(mcp.LEAVE, CALL)) for _ in range(2)]
+    assert one == two
+
+
+async def test_of_two_calls_for_one_ask_the_one_that_is_taken_back_leaves_the_other_its_ask(house: House) -> None:
+    async with client(house, "legacy") as host:
+        one, two = [asyncio.ensure_future(host.call_tool(mcp.ASK, CALL)) for _ in range(2)]
+        await until(lambda: sum(house.tools._waiting.values()) == 2)
+        one.cancel()
+        await until(lambda: sum(house.tools._waiting.values()) == 1)
+        await house.settle(Answered([Answer(["SQLite"])]))
+        assert text_of(await two) == (False, ANSWERED.format("SQLite"))
+
+
+async def test_what_was_left_is_not_taken_back_with_a_call_that_waited_for_it_too(house: House) -> None:
+    async with client(house, "legacy") as host:
+        await host.call_tool(mcp.LEAVE, CALL)
+        calling = asyncio.ensure_future(host.call_tool(mcp.ASK, CALL))
+        await until(lambda: bool(house.tools._waiting))
+        calling.cancel()
+        await until(lambda: not house.tools._waiting)
+        ask = await house.settle(Answered([Answer(["SQLite"])]))
+        assert text_of(await host.call_tool(mcp.COLLECT, {}))[1] == f"Ask id {ask.id}. {ANSWERED.format('SQLite')}"
+
+
+async def test_a_host_that_cannot_hear_any_more_gets_the_answer_when_it_comes_again(house: House) -> None:
+    async def tell(_: float) -> None:
+        pass
+
+    gone = Caller("host", tell, is_gone=lambda: True)
+    calling = asyncio.ensure_future(house.tools.call(mcp.ASK, CALL, gone))
+    await house.settle(Answered([Answer(["SQLite"])]))
+    await calling
+    assert await called(house, "legacy") == (False, ANSWERED.format("SQLite"))
+
+
+async def test_collected_permissions_say_which_call_each_was(house: House) -> None:
+    ask_id = await waited_in_vain(house, "legacy", DEPLOY, mcp.PERMIT)
+    await house.settle(Allowed())
+    assert await called(house, "legacy", name=mcp.COLLECT, given={}) == (
+        False,
+        f'Ask id {ask_id}. For "Bash" with "{{\\"command\\": \\"make deploy\\"}}": '
+        "ALLOWED: the person allowed this call as it is.",
+    )
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_form_that_lost_the_race_by_a_moment_is_kept_as_a_draft(
+    house: House, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = house.desk.settle
+
+    async def somebody_was_quicker(ask_id: str, reply: Any, **how: Any) -> Any:
+        monkeypatch.setattr(house.desk, "settle", settle)
+        await settle(ask_id, Answered([Answer(["Postgres"])]), by="ben", surface="page")
+        return await settle(ask_id, reply, **how)
+
+    monkeypatch.setattr(house.desk, "settle", somebody_was_quicker)
+    elicited = returning("accept", question_0_custom="MySQL")
+    assert await called(house, era, elicited) == (False, ANSWERED.format("Postgres"))
+    ((_, kept),) = await draft.all_kept(house.desk.shelf, (await house.ended()).ask)
+    assert kept.given[0].own == "MySQL"
+
+
+async def test_a_page_that_was_opened_is_not_opened_again_by_the_same_call(house: House) -> None:
+    house.page = PAGE
+    opened = 0
+
+    async def elicited(_: Any) -> ElicitResult:
+        nonlocal opened
+        opened += 1
+        return ElicitResult(action="accept")
+
+    clock = house.desk._clock
+    assert isinstance(clock, FakeClock)
+    for _ in range(2):
+        calling = asyncio.ensure_future(called(house, "legacy", elicited, given=PREVIEWED))
+        await house.asked()
+        await until(lambda: opened > 0)
+        async with asyncio.timeout(SECONDS):
+            while not calling.done():
+                clock.advance(10)
+                await asyncio.sleep(0.005)
+    assert opened == 1
+
+
+async def test_who_may_not_answer_in_the_dialog_is_still_led_to_the_page(house: House) -> None:
+    house.has_dialog, house.page = False, PAGE
+    house.new_tools()
+    opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def elicited(params: Any) -> ElicitResult:
+        opened.set_result(params.url)
+        return ElicitResult(action="decline")
+
+    calling = asyncio.ensure_future(called(house, "legacy", elicited, given=PREVIEWED))
+    url = await asyncio.wait_for(opened, SECONDS)
+    ask = await house.settle(Answered([Answer(["SQLite"])]))
+    assert (await calling, url) == ((False, ANSWERED.format("SQLite")), f"{PAGE}/asks/{ask.id}")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -479,9 +627,15 @@ UNFIT: list[tuple[str, Mapping[str, Any], str]] = [
     (
         mcp.PERMIT,
         {**DEPLOY, "always": True},
-        '"always": is not a parameter; they are tool_name, input, reason',
+        "always: is not a parameter; they are tool_name, input, reason",
     ),
     (mcp.COLLECT, {"ask_id": "nope"}, 'ask_id: there is no ask "nope"'),
+    (
+        mcp.COLLECT,
+        {"wait": "no", "foo": 1},
+        'wait: must be true or false, is "no"\nfoo: is not a parameter; they are ask_id, wait',
+    ),
+    (mcp.LEAVE, {**CALL, "ask_id": "x"}, "ask_id: is not a parameter; the parameters are questions and metadata"),
 ]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -16,12 +18,15 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from askdesk.adapters.mcp_waiting import Tell
 from askdesk.core import strict
-from askdesk.core.desk import Desk
-from askdesk.core.errors import AlreadySettled
+from askdesk.core.desk import Desk, new_id
+from askdesk.core.errors import AlreadySettled, InvalidReply
 from askdesk.core.model import Ask, Declined, Denied, Reply, Settlement
 from askdesk.core.surface import Present, attend_one
+from askdesk.core.text import shown
 from askdesk.wire import mcp
 from askdesk.wire.form import Form, Left, Returned, Unfit
+
+log = logging.getLogger("askdesk")
 
 _MOST_TRIES = 3  # of a form that does not fit
 _MARGIN = 15.0  # seconds before a host gives up, or a sixth of its time where that is less
@@ -69,10 +74,13 @@ class HostDialog(Protocol):
     by: str
     surface: str
     left: Left
+    content: Mapping[str, object]
 
     def form(self, ask: Ask, flaw: str = "") -> Form | None: ...
 
     def said(self, ask: Ask, returned: Returned) -> Reply | Left | Unfit: ...
+
+    def unfit(self, error: InvalidReply) -> Unfit: ...
 
     def present(self, send: Callable[[Form], Awaitable[tuple[str, Mapping[str, object]]]]) -> Present: ...
 
@@ -113,26 +121,30 @@ class Showing:
     async def settled(self, ask: Ask, caller: Caller) -> Settlement | Wanted | None:
         """How it ended; None where the host may not wait any longer."""
         dialog = self._place.dialog(caller.name) if self._place.dialog else None
-        if dialog and caller.state is not None:
-            found = await self._brought_back(ask, State.of(caller.state), caller, dialog)
-            return found or await self.at_desk(ask, self.patience(caller))
-        if dialog is None or ask.id in self._dismissed:
-            return await self.at_desk(ask, self.patience(caller))
-        shows = await self._shown(ask, caller, dialog)
+        patience = self.patience(caller)
+        if caller.state is not None:
+            state = State.of(caller.state)
+            found = await self._brought_back(ask, state, caller, dialog) if dialog else None
+            self._dismissed.add(ask.id)
+            return found or await self.at_desk(ask, patience)
+        shows = await self._shown(ask, caller, dialog) if ask.id not in self._dismissed else None
         if shows is None:
-            return await self.at_desk(ask, self.patience(caller))
+            return await self.at_desk(ask, patience)
         if caller.show is None:
             return Wanted(shows, self._state(ask, is_link=isinstance(shows, Link)))
-        return await self._in_dialog(ask, shows, caller, caller.show, dialog)
+        if isinstance(shows, Link):
+            return await self._on_page(ask, shows, caller, caller.show)
+        assert dialog is not None  # noqa: S101 - it made the form
+        return await self._in_dialog(ask, caller, caller.show, dialog)
 
-    async def _shown(self, ask: Ask, caller: Caller, dialog: HostDialog) -> Form | Link | None:
+    async def _shown(self, ask: Ask, caller: Caller, dialog: HostDialog | None) -> Form | Link | None:
         """What the host is to show: the page where there is something to compare by eye, else a form."""
+        form = dialog.form(ask) if dialog and caller.has_forms else None
         has_previews = any(option.preview for question in ask.questions for option in question.options)
-        form = dialog.form(ask)
-        if caller.has_links and (has_previews or form is None) and (page := await self._place.page()):
-            message = form.message if form else "An agent asks for a permission."
-            return Link(message, f"{page}/asks/{ask.id}", ask.id)
-        return form if caller.has_forms else None
+        is_for_page = has_previews or (form is None and dialog is not None)
+        if caller.has_links and is_for_page and (page := await self._place.page()):
+            return Link(_asks(ask), f"{page}/asks/{ask.id}", ask.id)
+        return form
 
     def _state(self, ask: Ask, tries: int = 0, *, is_link: bool = False) -> str:
         return json.dumps(State(ask.id, self._desk.now().isoformat(), tries, is_link))
@@ -142,10 +154,18 @@ class Showing:
     ) -> Settlement | Wanted | None:
         """What came of a dialog in an earlier round; None where the ask is still open and not for that dialog."""
         if caller.returned is None or state.is_link:
-            self._dismissed.add(ask.id)  # the page is open, or the host has nothing to say of it
-            return None
+            return None  # the page is open, or the host has nothing to say of it
         action, content = caller.returned
-        match dialog.said(ask, Returned(action, content, state.seconds(self._desk.now()))):
+        said = dialog.said(ask, Returned(action, content, state.seconds(self._desk.now())))
+        made: Settlement | Left | Unfit
+        if isinstance(said, Left | Unfit):
+            made = said
+        else:
+            once = strict.dumps([state.at, dict(content)])  # the same form sent twice is one submission
+            made = await self._submitted(ask, said, dialog, content, sha256(once.encode()).hexdigest()[:32])
+        match made:
+            case Settlement():
+                return made
             case Left(seen):
                 await dialog.keep(ask, content)
                 return await self._detached(ask, dialog, seen=seen)
@@ -154,54 +174,68 @@ class Showing:
                 if form is None or state.tries + 1 >= _MOST_TRIES:
                     return await self._detached(ask, dialog, seen=True)
                 return Wanted(form, self._state(ask, state.tries + 1))
-            case reply:
-                said = strict.dumps([state.at, dict(content)])  # the same form sent twice is one submission
-                return await self._submitted(ask, reply, dialog, sha256(said.encode()).hexdigest()[:32])
 
-    async def _submitted(self, ask: Ask, reply: Reply, dialog: HostDialog, submission: str | None = None) -> Settlement:
+    async def _submitted(
+        self, ask: Ask, reply: Reply, dialog: HostDialog, content: Mapping[str, object], submission: str
+    ) -> Settlement | Unfit:
         digest = ask.permission.digest if ask.permission else None
         try:
             return await self._desk.settle(
                 ask.id, reply, by=dialog.by, surface=dialog.surface, submission=submission, digest=digest
             )
         except AlreadySettled as error:
+            await dialog.keep(ask, content)
             return error.settlement
+        except InvalidReply as error:
+            return dialog.unfit(error)
 
-    async def _in_dialog(
-        self, ask: Ask, shows: Form | Link, caller: Caller, show: Show, dialog: HostDialog
-    ) -> Settlement | None:
+    async def _in_dialog(self, ask: Ask, caller: Caller, show: Show, dialog: HostDialog) -> Settlement | None:
         """While the host waits: in its dialog and at the desk at once."""
-        loop = asyncio.get_running_loop()
-        patience = self.patience(caller)
-        end = loop.time() + patience
-        present = self._opened(shows, show) if isinstance(shows, Link) else dialog.present(show)
-        shown = attend_one(self._desk, ask, present, by=dialog.by, surface=dialog.surface)
         is_paused = mcp.host(caller.name).pauses and self._seconds is None
+        patience, started = self.patience(caller), time.monotonic()
+        submission = new_id()
+        shown = attend_one(
+            self._desk, ask, dialog.present(show), by=dialog.by, surface=dialog.surface, submission=submission
+        )
         try:
             settlement = await asyncio.wait_for(shown, None if is_paused else patience)
         except TimeoutError:
             return None
-        if isinstance(shows, Link):
-            settlement = settlement or await self.at_desk(ask, end - loop.time())
-            await caller.done(shows)
-        if settlement or isinstance(shows, Link):
+        except InvalidReply as error:  # longer than the desk takes: the person has closed the form
+            log.warning("what was sent in a dialog was not taken: %s", error)
+            settlement = None
+        if settlement:
+            if settlement.submission != submission:
+                await dialog.keep(ask, dialog.content)  # sent, and somebody else was first
             return settlement
         if declined := await self._detached(ask, dialog, seen=dialog.left.seen):
             return declined
-        return await self.at_desk(ask, patience if is_paused else end - loop.time())
+        return await self.at_desk(ask, patience if is_paused else patience - (time.monotonic() - started))
 
-    def _opened(self, link: Link, show: Show) -> Present:
-        async def opened(ask: Ask) -> None:
-            await show(link)  # whatever is said to it: the page is where it is answered
+    async def _on_page(self, ask: Ask, link: Link, caller: Caller, show: Show) -> Settlement | None:
+        """The host opens the page, where it is answered; whatever is said to the link is no answer."""
+        patience = self.patience(caller)
 
-        return opened
+        async def opened() -> None:
+            await show(link)
+            self._dismissed.add(ask.id)  # it is open: the same call again need not open it once more
+
+        opening = asyncio.ensure_future(opened())
+        try:
+            return await self.at_desk(ask, patience)
+        finally:
+            opening.cancel()
+            await asyncio.wait((opening,))
+            await caller.done(link)
 
     async def _detached(self, ask: Ask, dialog: HostDialog, *, seen: bool) -> Settlement | None:
         """The dialog is gone. Where a person closed it and nobody could see the ask elsewhere, they declined."""
         self._dismissed.add(ask.id)
         if not seen or await self._place.is_attended():
             return None
-        return await self._submitted(ask, Denied() if ask.permission else Declined(), dialog)
+        reply = Denied() if ask.permission else Declined()
+        settled = await self._submitted(ask, reply, dialog, {}, new_id())
+        return settled if isinstance(settled, Settlement) else None
 
     async def at_desk(self, ask: Ask, patience: float) -> Settlement | None:
         return await self._desk.wait(ask.id, timeout=max(patience, 0))
@@ -223,3 +257,10 @@ class Showing:
         """Where the user can answer, in words for a model to pass on."""
         page = await self._place.page()
         return f"at {page}/asks/{ask.id}" if page else "with `askdesk inbox`"
+
+
+def _asks(ask: Ask) -> str:
+    """What is asked, for whoever is to open the page."""
+    if ask.permission:
+        return f"{shown(ask.asker.agent)}: {shown(ask.permission.tool)}?"
+    return "\n".join(shown(question.text) for question in ask.questions)

@@ -6,18 +6,20 @@ and on the desk's surfaces; the first answer wins. Whatever breaks is told as no
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from askdesk.adapters.mcp_dialog import Caller, Place, Showing, State, Wanted
 from askdesk.adapters.mcp_waiting import take_back, telling
 from askdesk.core import owed, strict, work
 from askdesk.core.desk import Desk, new_id
-from askdesk.core.errors import AskdeskError, InvalidAsk, Problem, UnknownAsk, quoted
+from askdesk.core.errors import AskdeskError, InvalidAsk, Problem, UnknownAsk, named, quoted
 from askdesk.core.limits import OPEN, Limits
 from askdesk.core.model import (
     Allowed,
@@ -31,6 +33,7 @@ from askdesk.core.model import (
     Settlement,
 )
 from askdesk.wire import mcp, permission, tool
+from askdesk.wire.words import quote
 
 log = logging.getLogger("askdesk")
 
@@ -50,6 +53,11 @@ _NOTHING = "NOTHING NEW: nobody has answered since. Still open: {}."
 _NOTHING_LEFT = "NOTHING NEW: nothing that you asked is open or waits to be collected."
 
 
+_LEFT_MARK = "left "  # before the digest of what was asked without waiting
+
+Admit: TypeAlias = Callable[["Questions | Permission", Asker], Awaitable[None]]
+
+
 class Told(NamedTuple):
     """What the model reads."""
 
@@ -58,7 +66,10 @@ class Told(NamedTuple):
 
 
 class DeskTools:
-    """`asker` makes an asker of a host's name. `seconds` is how long any host waits, where that is known better."""
+    """`asker` makes an asker of a host's name; `admit` may refuse a new ask; `seconds` is how long hosts wait.
+
+    The same call again goes on with the ask that is open or whose end is not delivered yet, instead of asking twice.
+    """
 
     def __init__(
         self,
@@ -71,10 +82,14 @@ class DeskTools:
         deadline: timedelta | None = None,
         seconds: float | None = None,
         tell_every: float = 15.0,
+        admit: Admit | None = None,
     ) -> None:
-        self._desk, self._asker, self._tell_every = desk, asker, tell_every
+        self._desk, self._asker, self._tell_every, self._admit = desk, asker, tell_every, admit
         self._limits, self._previews, self._deadline = limits, previews, deadline
         self._showing = Showing(desk, place, seconds)
+        self._finding = asyncio.Lock()  # so that the same call twice at once is one ask
+        self._waiting: Counter[str] = Counter()  # calls that wait for an ask
+        self._handed_over: dict[str, asyncio.Task[None]] = {}  # ends that are told, and not yet marked as delivered
         self.is_ending = False  # then what is cancelled stays open, for nobody took it back
         self.tools = mcp.tools(limits, previews)
 
@@ -95,74 +110,110 @@ class DeskTools:
     async def _called(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted:
         asker = self._asker(caller.name)
         if name == mcp.COLLECT:
-            return await self._collected(given, caller, asker)
+            return await self._collected(_Wanted.of(given), caller, asker)
         if name not in (mcp.ASK, mcp.PERMIT, mcp.LEAVE):
             return Told(_NO_TOOL.format(quoted(name)), is_error=True)
-        ask_id = _text(given, "ask_id")
-        arguments = {field: value for field, value in given.items() if field != "ask_id"}
-        body = self._permission(arguments, asker) if name == mcp.PERMIT else tool.parse(arguments, self._limits)
+        ask_id = _text(given, "ask_id") if name != mcp.LEAVE else ""
+        arguments = {field: value for field, value in given.items() if field != "ask_id" or name == mcp.LEAVE}
+        body = _permission(arguments, asker) if name == mcp.PERMIT else tool.parse(arguments, self._limits)
         if name == mcp.LEAVE:
-            ask = await self._left(body, asker)
-            return Told(_LEFT.format(id=ask.id, where=await self._showing.where(ask)))
+            found = await self._found(body, "", new_id(), caller, asker, left=True)
+            return Told(_LEFT.format(id=found.entry.ask.id, where=await self._showing.where(found.entry.ask)))
         return await self._asked(name, body, ask_id, caller, asker)
 
-    def _permission(self, given: Mapping[str, Any], asker: Asker) -> Permission:
-        name, value, reason = given.get("tool_name"), given.get("input"), given.get("reason") or ""
-        problems = [
-            *([] if isinstance(name, str) else [Problem("tool_name", f"must be text, is {quoted(name)}")]),
-            *([] if isinstance(value, Mapping) else [Problem("input", f"must be an object, is {quoted(value)}")]),
-            *([] if isinstance(reason, str) else [Problem("reason", f"must be text, is {quoted(reason)}")]),
-        ]
-        strangers = [key for key in given if key not in ("tool_name", "input", "reason")]
-        problems += [Problem(quoted(key), "is not a parameter; they are tool_name, input, reason") for key in strangers]
-        if problems:
-            raise InvalidAsk(problems)
-        return Permission(str(name), dict(value or {}), asker.project, str(reason))
+    async def _asked(
+        self, name: str, body: Questions | Permission, ask_id: str, caller: Caller, asker: Asker
+    ) -> Told | Wanted:
+        new = new_id()  # known before it is kept, so that it can be taken back at any moment
+        found: _Found | None = None
+        try:
+            found = await self._found(body, ask_id, new, caller, asker)
+            ask = found.entry.ask
+            async with self._waits(ask):
+                settled = found.entry.settlement or await self._showing.settled(ask, caller)
+        except BaseException:  # the host takes its call back, or something broke: then it is told that nobody answered
+            if found is None or (found.is_awaited and not self._waiting[found.entry.ask.id]):
+                await self._take_back(found.entry.ask.id if found else new, caller, asker)
+            raise
+        if isinstance(settled, Wanted):
+            return settled
+        if settled is None:
+            return Told(_STILL_OPEN.format(id=ask.id, tool=name, where=await self._showing.where(ask)))
+        if found.entry.settlement:
+            await self._showing.keep_late(ask, caller)
+        self._hand_over([ask], caller, asker)
+        return _told(ask, settled)
 
-    async def _left(self, body: Questions | Permission, asker: Asker, ask_id: str | None = None) -> Ask:
+    @asynccontextmanager
+    async def _waits(self, ask: Ask) -> AsyncIterator[None]:
+        self._waiting[ask.id] += 1
+        try:
+            yield
+        finally:
+            self._waiting[ask.id] -= 1
+            if not self._waiting[ask.id]:
+                del self._waiting[ask.id]
+
+    async def _take_back(self, ask_id: str, caller: Caller, asker: Asker) -> None:
+        """Unless it is only the line that broke, or the server that ends: then it stays open, for who comes again."""
+        if not self.is_ending and not caller.is_gone():
+            await take_back(self._desk, ask_id, asker)
+
+    async def _found(
+        self,
+        body: Questions | Permission,
+        ask_id: str,
+        new: str,
+        caller: Caller,
+        asker: Asker,
+        *,
+        left: bool = False,
+    ) -> _Found:
+        """The ask that a call is about: brought back, named, asked before and undelivered, or new."""
+        async with self._finding:
+            if caller.state is not None:
+                entry = await self._desk.get(State.of(caller.state).ask)
+                return _Found(entry, is_awaited=await self._is_awaited(entry.ask, asker))
+            if ask_id:
+                return await self._named(ask_id, body, asker)
+            for note in await owed.owed_to(self._desk.shelf, asker):
+                if note.call.endswith(_digest(body)) and (attached := await self._attached(note, asker)):
+                    return _Found(attached, is_awaited=not note.call.startswith(_LEFT_MARK))
+            return _Found(Entry(await self._left(body, asker, new, left=left)))
+
+    async def _named(self, ask_id: str, body: Questions | Permission, asker: Asker) -> _Found:
+        entry = await self._known(ask_id, asker)
+        if _digest(entry.ask.body) != _digest(body):
+            raise InvalidAsk([Problem("ask_id", f"{ask_id} asked something else than these arguments")])
+        return _Found(entry, is_awaited=await self._is_awaited(entry.ask, asker))
+
+    async def _is_awaited(self, ask: Ask, asker: Asker) -> bool:
+        document = await self._desk.shelf.get(owed.name_of(asker, ask.id))
+        note = owed.read(document) if document else None
+        return note is not None and not note.call.startswith(_LEFT_MARK)
+
+    async def _attached(self, note: owed.Owed, asker: Asker) -> Entry | None:
+        """What was asked before; an allow that another run of the agent got is not for this one."""
+        if note.ask in self._handed_over:
+            return None
+        try:
+            entry = await self._desk.get(note.ask)
+        except UnknownAsk:  # noted, and then never kept
+            return None
+        is_same_run = asker.process is not None and (note.asker.host, note.asker.process) == (asker.host, asker.process)
+        return entry if entry.settlement is None or entry.ask.permission is None or is_same_run else None
+
+    async def _left(self, body: Questions | Permission, asker: Asker, ask_id: str, *, left: bool) -> Ask:
+        if self._admit:
+            await self._admit(body, asker)
         return await self._desk.leave(
             body,
             asker=asker,
             deadline=self._deadline,
             preview_format=self._previews if isinstance(body, Questions) else "none",
-            call=_digest(body),
+            call=f"{_LEFT_MARK if left else ''}{_digest(body)}",
             id=ask_id,
         )
-
-    async def _asked(
-        self, name: str, body: Questions | Permission, ask_id: str, caller: Caller, asker: Asker
-    ) -> Told | Wanted:
-        there = ask_id or new_id()  # known before it is kept, so that it can be taken back at any moment
-        try:
-            entry = await self._entry(body, ask_id, there, caller, asker)
-            there = entry.ask.id
-            settled = entry.settlement or await self._showing.settled(entry.ask, caller)
-        except BaseException:  # the host takes its call back, or something broke: then it is told that nobody answered
-            if not self.is_ending and not caller.is_gone():
-                await take_back(self._desk, there, asker)
-            raise
-        if isinstance(settled, Wanted):
-            return settled
-        if settled is None:
-            return Told(_STILL_OPEN.format(id=entry.ask.id, tool=name, where=await self._showing.where(entry.ask)))
-        if entry.settlement:
-            await self._showing.keep_late(entry.ask, caller)
-        self._showing.forget(entry.ask)
-        await self._desk.delivered(entry.ask.id, asker)
-        return _told(entry.ask, settled)
-
-    async def _entry(self, body: Questions | Permission, ask_id: str, new: str, caller: Caller, asker: Asker) -> Entry:
-        """The ask that a call is about: named, brought back, asked before and undelivered, or new."""
-        if caller.state is not None:
-            return await self._desk.get(State.of(caller.state).ask)
-        if ask_id:
-            return await self._known(ask_id, asker)
-        call = _digest(body)
-        for found in await owed.owed_to(self._desk.shelf, asker):
-            if found.call == call:
-                with suppress(UnknownAsk):
-                    return await self._desk.get(found.ask)
-        return Entry(await self._left(body, asker, new))
 
     async def _known(self, ask_id: str, asker: Asker) -> Entry:
         entry = await self._desk.get(ask_id)
@@ -170,28 +221,94 @@ class DeskTools:
             raise UnknownAsk(ask_id)
         return entry
 
-    async def _collected(self, given: Mapping[str, Any], caller: Caller, asker: Asker) -> Told:
-        if ask_id := _text(given, "ask_id"):
-            return await self._waited(await self._known(ask_id, asker), caller, asker, wait=given.get("wait", True))
-        patience = self._showing.patience(caller) if given.get("wait") else 0
+    async def _collected(self, wanted: _Wanted, caller: Caller, asker: Asker) -> Told:
+        patience = self._showing.patience(caller) if wanted.wait else 0
+        if wanted.ask_id:
+            return await self._waited(await self._known(wanted.ask_id, asker), patience, caller, asker)
         left = await self._desk.left_by(asker, timeout=patience)
-        told = [f"Ask id {e.ask.id}. {_told(e.ask, e.settlement).text}" for e in left.settled if e.settlement]
+        settled = [entry for entry in left.settled if entry.ask.id not in self._handed_over]
+        told = [f"Ask id {e.ask.id}. {_named(e.ask)}{_told(e.ask, e.settlement).text}" for e in settled if e.settlement]
         still_open = ", ".join(ask.id for ask in left.open)
-        for entry in left.settled:
-            await self._desk.delivered(entry.ask.id, asker)
+        self._hand_over([entry.ask for entry in settled], caller, asker)
         if told:
             return Told("\n\n".join([*told, *([f"Still open: {still_open}."] if still_open else [])]))
         return Told(_NOTHING.format(still_open) if still_open else _NOTHING_LEFT)
 
-    async def _waited(self, entry: Entry, caller: Caller, asker: Asker, *, wait: object) -> Told:
-        patience = self._showing.patience(caller) if wait else 0
+    async def _waited(self, entry: Entry, patience: float, caller: Caller, asker: Asker) -> Told:
         settlement = entry.settlement or await self._showing.at_desk(entry.ask, patience)
         if settlement is None:
-            return Told(
-                _STILL_OPEN.format(id=entry.ask.id, tool=mcp.COLLECT, where=await self._showing.where(entry.ask))
-            )
-        await self._desk.delivered(entry.ask.id, asker)
-        return _told(entry.ask, settlement)
+            where = await self._showing.where(entry.ask)
+            return Told(_STILL_OPEN.format(id=entry.ask.id, tool=mcp.COLLECT, where=where))
+        self._hand_over([entry.ask], caller, asker)
+        told = _told(entry.ask, settlement)
+        return told._replace(text=f"{_named(entry.ask)}{told.text}")
+
+    def _hand_over(self, asks: Iterable[Ask], caller: Caller, asker: Asker) -> None:
+        """The last thing before the result goes out: nothing can be cancelled in between, so no answer is dropped.
+
+        Where the host is gone nothing was delivered, and it gets the answer when it comes again.
+        """
+        for ask in () if caller.is_gone() else asks:
+            self._showing.forget(ask)
+            if ask.id not in self._handed_over:
+                marking = asyncio.ensure_future(self._mark_delivered(ask.id, asker))
+                self._handed_over[ask.id] = marking
+
+    async def _mark_delivered(self, ask_id: str, asker: Asker) -> None:
+        try:
+            await self._desk.delivered(ask_id, asker)
+        except AskdeskError as error:  # then it is told once more
+            log.warning("that an answer was delivered could not be noted: %s", error)
+        finally:
+            del self._handed_over[ask_id]
+
+
+class _Found(NamedTuple):
+    """The ask of a call; `is_awaited` is whether it is there for calls that wait, and goes with the last of them."""
+
+    entry: Entry
+    is_awaited: bool = True
+
+
+class _Wanted(NamedTuple):
+    """What collect_answers is asked for."""
+
+    ask_id: str
+    wait: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> _Wanted:
+        ask_id = _text(given, "ask_id")
+        wait = given.get("wait", bool(ask_id))
+        problems = [] if isinstance(wait, bool) else [Problem("wait", f"must be true or false, is {quoted(wait)}")]
+        problems += _strangers(given, ("ask_id", "wait"))
+        if problems:
+            raise InvalidAsk(problems)
+        return cls(ask_id, wait)
+
+
+def _permission(given: Mapping[str, Any], asker: Asker) -> Permission:
+    name, value, reason = given.get("tool_name"), given.get("input"), given.get("reason") or ""
+    problems = [
+        *([] if isinstance(name, str) else [Problem("tool_name", f"must be text, is {quoted(name)}")]),
+        *([] if isinstance(value, Mapping) else [Problem("input", f"must be an object, is {quoted(value)}")]),
+        *([] if isinstance(reason, str) else [Problem("reason", f"must be text, is {quoted(reason)}")]),
+        *_strangers(given, ("tool_name", "input", "reason")),
+    ]
+    if problems:
+        raise InvalidAsk(problems)
+    return Permission(str(name), dict(value or {}), asker.project, str(reason))
+
+
+def _strangers(given: Mapping[str, Any], known: tuple[str, ...]) -> list[Problem]:
+    rule = f"is not a parameter; they are {', '.join(known)}"
+    return [Problem(named(key), rule) for key in given if key not in known]
+
+
+def _named(ask: Ask) -> str:
+    """Which call it was about, where the text of its end does not say so."""
+    call = ask.permission
+    return f"For {quote(call.tool)} with {quote(call.input)}: " if call else ""
 
 
 def _told(ask: Ask, settlement: Settlement) -> Told:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -28,6 +28,7 @@ from askdesk.server.given import (
     LONGEST_WAIT,
     apart,
     check_rate,
+    check_size,
     check_still_valid,
     json_answer,
     json_body,
@@ -49,7 +50,6 @@ MOST_ENTRIES = 200
 _STEP, _LARGE_PAGE = 20, 2_000_000  # asks, bytes
 _MOST_LOOKED_AT = 1000
 _MOST_COUNTED = 500
-_MOST_VALUES = 20_000  # of an input; a text of a megabyte is one
 _LATEST = timedelta(days=40_000)  # beyond all who wait, and short of where calendars end
 _LEFT_TO_HOOKS = 10.0  # seconds before the time when Claude Code gives up
 _MODES: tuple[Mode, ...] = ("both", "desk")
@@ -111,21 +111,10 @@ def _new_ask(service: Service, raw: bytes) -> tuple[api.NewAsk, Questions | Perm
     if new.body is None:
         return new, tool.parse({"questions": new.questions}, service.limits)
     if isinstance(new.body, Permission):
-        _check_values(new.body)
+        check_size(new.body)
     elif new.body.received is not None:
         _check_received(service, new.body, new.body.received)
     return new, new.body
-
-
-def _check_values(body: Permission) -> None:
-    """An input is looked through whenever its ask is read: with very many values, that would keep everybody waiting."""
-    pending: list[Any] = [body.value]
-    count = 0
-    while pending:
-        value = pending.pop()
-        pending += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        if (count := count + 1) > _MOST_VALUES:
-            raise InvalidAsk([Problem("body.input", f"must not hold more than {_MOST_VALUES} values")])
 
 
 def _check_received(service: Service, body: Questions, received: str) -> None:
@@ -263,7 +252,7 @@ async def _decided(service: Service, request: Request, token: Token, visit: Visi
 def _event(service: Service, raw: bytes) -> hook.Event:
     event = hook.read(raw, size=service.limits.size, depth=service.limits.depth)
     if event.input and not event.asks_questions:
-        _check_values(Permission(event.tool or "tool", event.input))
+        check_size(Permission(event.tool or "tool", event.input))
     return event
 
 

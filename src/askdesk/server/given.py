@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from askdesk.core import strict
 from askdesk.core.errors import InvalidAsk, Problem, UnknownAsk, quoted
-from askdesk.core.model import Entry, Permission
+from askdesk.core.model import Entry, Permission, Questions
 from askdesk.server import tokens
 from askdesk.server.problems import Refused
 from askdesk.server.service import Rate, Service
@@ -27,6 +27,7 @@ _T = TypeVar("_T")
 LONGEST_WAIT = 60.0  # seconds; whoever waits longer asks again, which every proxy on the way understands
 _ONE_ASK = 5_000  # bytes that count as one
 _SMALL = 20_000  # bytes, which the event loop can read by the way
+_MOST_VALUES = 20_000  # of an input; a text of a megabyte is one
 _encoder = msgspec.json.Encoder()
 
 
@@ -43,6 +44,17 @@ def check_rate(rate: Rate, token: Token, size: int, what: str = "asks") -> None:
     """A large one costs as much as many small ones. Counted before it is read, since that is what costs."""
     if seconds := rate.take(token.id, max(1, size / _ONE_ASK)):
         raise Refused(429, "too-many", f"too many {what} a minute", headers={"Retry-After": f"{seconds + 1:.0f}"})
+
+
+def check_size(body: Questions | Permission) -> None:
+    """An input is looked through whenever its ask is read: with very many values, that would keep everybody waiting."""
+    pending: list[Any] = [body.value] if isinstance(body, Permission) else []
+    count = 0
+    while pending:
+        value = pending.pop()
+        pending += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        if (count := count + 1) > _MOST_VALUES:
+            raise InvalidAsk([Problem("body.input", f"must not hold more than {_MOST_VALUES} values")])
 
 
 async def check_still_valid(service: Service, token: Token) -> None:

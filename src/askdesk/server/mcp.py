@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from askdesk.core import seal, strict
+from askdesk.core import seal
 from askdesk.core.errors import InvalidAsk
-from askdesk.core.model import Asker
-from askdesk.server import shelf_rules, tokens
+from askdesk.core.model import Asker, Permission, Questions
+from askdesk.server import given, shelf_rules, tokens
 from askdesk.server.doors import Door
 from askdesk.server.problems import Refused
 from askdesk.server.service import Service
@@ -26,7 +27,7 @@ from askdesk.server.tokens import Token
 from askdesk.surfaces.elicitation import Dialog, Guard
 
 if TYPE_CHECKING:
-    from askdesk.adapters.mcp_dialog import Caller, HostDialog, Wanted
+    from askdesk.adapters.mcp_dialog import Caller, HostDialog, Place, Wanted
     from askdesk.adapters.mcp_http import Rooms
     from askdesk.adapters.mcp_tools import DeskTools, Told
 
@@ -34,8 +35,7 @@ PATH = "/mcp"
 ANSWER_TOKEN = "askdesk-answer-token"  # noqa: S105 - the name of a header
 _VISITOR = "askdesk.visitor"
 _UNNAMED = "mcp host"  # until it says its name
-_ONE_ASK = 5_000  # bytes that count as one
-_TOO_MANY = "NOT ASKED: too many asks a minute. Try again in {:.0f} seconds."
+_MOST_VISITORS = 1000
 _ENDED = "NOT ANSWERED: the token no longer holds. This is not an answer and not consent."
 
 
@@ -49,6 +49,8 @@ class Mcp:
         self._tools: dict[tuple[str, ...], DeskTools] = {}
 
     async def answer(self, request: Request, token: Token) -> ASGIApp:
+        if _begins_session(request):
+            given.check_rate(self.service.asks, token, 0, "sessions")
         answerer = await self._answerer(request)
         request.scope[_VISITOR] = _Visitor(self, token, answerer, _who(request, token))
         app = (await self._opened()).app(" ".join([token.id, answerer.id if answerer else "-"]))
@@ -82,6 +84,7 @@ class Mcp:
         except Exception as error:  # noqa: BLE001 - raised again by whoever waits for it
             if not opened.done():
                 opened.set_exception(error)
+                self._rooms = None  # the next request tries again
 
     async def _made(self) -> Rooms:
         from importlib.metadata import version
@@ -100,15 +103,31 @@ class Mcp:
         return made
 
     def tools(self, token: Token, answerer: Token | None, asker: Asker) -> DeskTools:
-        """The same for the same visitor, so that a dialog that was left is not shown again."""
+        """The same for the same visitor, so that a dialog that was left is not shown again; of many, the latest."""
         key = (token.id, answerer.id if answerer else "", asker.agent, asker.project, asker.session)
-        if key not in self._tools:
-            self._tools[key] = self._new_tools(answerer, asker)
-        return self._tools[key]
+        tools = self._tools.pop(key, None) or self._new_tools(token, answerer, asker)
+        self._tools[key] = tools
+        if len(self._tools) > _MOST_VISITORS:
+            del self._tools[next(iter(self._tools))]
+        return tools
 
-    def _new_tools(self, answerer: Token | None, asker: Asker) -> DeskTools:
-        from askdesk.adapters.mcp_dialog import Place
+    def _new_tools(self, token: Token, answerer: Token | None, asker: Asker) -> DeskTools:
         from askdesk.adapters.mcp_tools import DeskTools
+
+        async def admit(body: Questions | Permission, asker: Asker) -> None:
+            await self._admit(token, body, asker)
+
+        return DeskTools(
+            self.service.desk,
+            lambda _: asker,
+            self._place(answerer if answerer and answerer.takes(asker) else None),
+            limits=self.service.limits,
+            seconds=self.service.host_seconds,
+            admit=admit,
+        )
+
+    def _place(self, answerer: Token | None) -> Place:
+        from askdesk.adapters.mcp_dialog import Place
         from askdesk.wire import mcp as wire
 
         service = self.service
@@ -125,8 +144,17 @@ class Mcp:
         async def attended() -> bool:
             return True
 
-        place = Place(dialog if answerer else None, page, attended)
-        return DeskTools(service.desk, lambda _: asker, place, limits=service.limits, seconds=service.host_seconds)
+        return Place(dialog if answerer else None, page, attended)
+
+    async def _admit(self, token: Token, body: Questions | Permission, asker: Asker) -> None:
+        """Whether there is room for one more: only where one is asked, never where an answer is brought or fetched."""
+        given.check_size(body)
+        await shelf_rules.check_room(self.service, asker)
+        try:
+            given.check_rate(self.service.asks, token, len(msgspec.json.encode(body)))
+        except Refused as error:
+            raise InvalidAsk(f"{error.detail}: try again in a minute") from None
+        self.service.metrics.asks += 1
 
     async def end(self) -> None:
         for tools in self._tools.values():
@@ -142,23 +170,25 @@ class _Visitor:
     def __init__(self, room: Mcp, token: Token, answerer: Token | None, asker: Asker) -> None:
         self._room, self._token, self._answerer, self._asker = room, token, answerer, asker
 
-    async def call(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted:
+    async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Told | Wanted:
         from askdesk.adapters.mcp_tools import Told
 
         service = self._room.service
-        if seconds := service.asks.take(self._token.id, max(1, len(strict.dumps(given)) / _ONE_ASK)):
-            return Told(_TOO_MANY.format(seconds + 1), is_error=True)
         asker = self._asker if self._asker.agent != _UNNAMED else replace(self._asker, agent=caller.name or _UNNAMED)
         try:
             shelf_rules.check_asker(self._token, asker)
-            await shelf_rules.check_room(service, asker)
         except Refused as error:
             return Told(f"NOT ASKED: {error.detail}", is_error=True)
-        except InvalidAsk as error:
-            return Told(f"NOT ASKED: {error}", is_error=True)
-        made = await self._room.tools(self._token, self._answerer, asker).call(name, given, caller)
+        tools = self._room.tools(self._token, self._answerer, asker)
+        made = await tools.call(name, arguments, caller)
         is_valid = await tokens.is_still_valid(service.desk.shelf, self._token, service.desk.now())
         return made if is_valid else Told(_ENDED, is_error=True)
+
+
+def _begins_session(request: Request) -> bool:
+    """In the era of handshakes the first request of a session has none, and the version is only in its body."""
+    headers = request.headers
+    return request.method == "POST" and "mcp-session-id" not in headers and "mcp-protocol-version" not in headers
 
 
 def _who(request: Request, token: Token) -> Asker:

@@ -59,6 +59,7 @@ class Dialog:
         self._shelf, self._dialect, self._notes, self._guard = shelf, dialect, notes, guard or Guard()
         self._lines = lines
         self.left = Left(seen=False)  # how it was left, where present() returned None
+        self.content: Mapping[str, object] = {}  # what was sent in it last
 
     def form(self, ask: Ask, flaw: str = "") -> Form | None:
         """What to show; None for a call that is too long to be read in a dialog."""
@@ -93,10 +94,13 @@ class Dialog:
         try:
             reply = _reply(ask, returned.content)
         except InvalidReply as error:
-            return Unfit(say("host_dialog.unfit", why=shown(str(error), lines=True)))
+            return self.unfit(error)
         if reply is None:
             return Left(seen=returned.seconds >= self._guard.left)
         return reply if returned.seconds >= self._guard.sent else Left(seen=False)
+
+    def unfit(self, error: InvalidReply) -> Unfit:
+        return Unfit(say("host_dialog.unfit", why=shown(str(error), lines=True)))
 
     def present(self, send: Send) -> Present:
         """The surface: shows the form, once more where it does not fit, and leaves the ask open where it was closed."""
@@ -109,6 +113,7 @@ class Dialog:
                     return None
                 started = time.monotonic()
                 action, content = await send(made)
+                self.content = content
                 returned = Returned(action, content, time.monotonic() - started)
                 match self.said(ask, returned):
                     case Left() as left:
