@@ -19,6 +19,7 @@ from tests.cli.command import DATABASE, TWO, kept, kept_asks, settled, until
 from tests.terminal import Terminal
 
 from askdesk.core.model import Answer, Answered, Ask, Denied, Permission, Withdrawn
+from askdesk.core.process import is_gone
 
 ASK, PERMIT = "mcp__askdesk__ask_user_question", "mcp__askdesk__ask_permission"
 TOOLS = {ASK, PERMIT, "mcp__askdesk__ask_without_waiting", "mcp__askdesk__collect_answers"}
@@ -65,10 +66,11 @@ def the_ask() -> Ask:
 
 
 @asking(Call(ASK, DATABASE, "toolu_1"))
-@pytest.mark.parametrize("mode", ["default", "dontAsk", "acceptEdits"])
+@pytest.mark.parametrize("mode", ["default", "dontAsk", "bypassPermissions"])
 def test_claude_p_has_our_tools_from_the_start_and_whatever_its_mode_a_person_at_the_desk_answers(
     claude: Claude, mode: str
 ) -> None:
+    claude.more["IS_SANDBOX"] = "1"  # or it bypasses nothing where the tests are run by root
     process = claude.start("-p", "go", "--output-format", "json", "--permission-mode", mode, *ours(claude))
     ask = the_ask()
     assert (ask.asker.agent, ask.asker.project) == ("claude-code", str(claude.project))
@@ -81,13 +83,15 @@ def test_claude_p_has_our_tools_from_the_start_and_whatever_its_mode_a_person_at
 
 
 @asking(Call(ASK, DATABASE, "toolu_1"))
-def test_when_claude_p_is_interrupted_nothing_was_answered(claude: Claude) -> None:
+def test_when_claude_p_is_interrupted_the_ask_stays_for_the_session_to_come_back_to(claude: Claude) -> None:
     process = claude.start("-p", "go", *ours(claude))
     ask = the_ask()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=SECONDS)
-    settlement = kept(ask.id).settlement
-    assert settlement is None or settlement.outcome == Withdrawn("the agent stopped waiting")
+    assert ask.asker.process is not None
+    until(lambda: is_gone(ask.asker.host, ask.asker.process or 0))
+    assert kept(ask.id).settlement is None
+    assert claude.model.results == {}
 
 
 @asking(Call(ASK, TWO, "toolu_1"))
