@@ -44,13 +44,18 @@ class Agent:
         """Until the editor is gone; then every session ends, and what they asked is withdrawn."""
         self._peer = Peer(self._methods(), writer, reader)
         try:
-            await self._peer.run()
+            await self._peer.hear()
         finally:
-            await asyncio.shield(self._close())
+            await asyncio.shield(self._close(self._peer))
 
-    async def _close(self) -> None:
+    async def _close(self, peer: Peer) -> None:
+        """At once, since an editor that froze takes its time to be gone; then the sessions that were just beginning."""
         for task in self._later:
             task.cancel()
+        await asyncio.gather(peer.close(), self._end_sessions(), return_exceptions=True)
+        await self._end_sessions()
+
+    async def _end_sessions(self) -> None:
         await asyncio.gather(*(session.close() for session in self._sessions.values()), return_exceptions=True)
 
     def _methods(self) -> Mapping[str, Method]:
