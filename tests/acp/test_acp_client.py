@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acp.process import is_running
 from tests.acp.scripted_agent import SESSION
 
 from askdesk.adapters.acp_client import AcpAgent, under_desk
@@ -547,6 +548,31 @@ async def test_who_tells_it_to_stop_ends_its_turn(desk: Desk) -> None:
         await desk.tell(agent.asker, stop=True, by="ana")
         steps = await asyncio.wait_for(running, 10)
     assert steps[-1] == Ended("stopped", json.dumps([CANCELLED]), SESSION)
+
+
+async def test_who_tells_it_to_stop_is_heard_while_something_else_waits_for_its_turn(desk: Desk) -> None:
+    async with under_desk(desk, AGENT, folder="/") as agent:
+        running = asyncio.ensure_future(steps_of(agent, permission(), ["hold"]))
+        await asyncio.wait_for(_open_asks(desk, 1), 10)
+        await desk.tell(agent.asker, "use tabs", by="ana")
+        await asyncio.wait_for(_taken(agent), 10)
+        await desk.tell(agent.asker, stop=True, by="ana")
+        steps = await asyncio.wait_for(running, 10)
+    assert [step for step in steps if isinstance(step, Ended)] == [
+        Ended("stopped", json.dumps([CANCELLED]), SESSION),
+        Ended("done", "heard: use tabs", SESSION),
+    ]
+
+
+async def test_nothing_that_an_agent_started_outlives_it(desk: Desk, tmp_path: Path) -> None:
+    child = f"sleep 600 </dev/null >/dev/null 2>&1 & echo $! > {tmp_path}/child; exec {' '.join(AGENT)}"
+    async with under_desk(desk, ["sh", "-c", child], folder="/") as agent:
+        await steps_of(agent, ["die", 3])
+        number = int((tmp_path / "child").read_text())
+        assert is_running(number)
+    async with asyncio.timeout(20):
+        while is_running(number):  # noqa: ASYNC110 - nothing tells that it is gone
+            await asyncio.sleep(0.01)
 
 
 async def test_what_it_says_and_does_is_told_step_by_step(desk: Desk) -> None:

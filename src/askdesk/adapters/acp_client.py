@@ -123,6 +123,7 @@ class AcpAgent:
         self.session = ""
         self._agreed: schema.InitializeResponse | None = None
         self._next: asyncio.Queue[_Words | None] = asyncio.Queue()  # None once it is gone
+        self._telling = asyncio.Lock()  # so that it is told in order what was told in order
         self._unsaid: list[str] = []
         self._steps: asyncio.Queue[Step | None] | None = None  # of the turn that runs
         self._is_gone = self._was_stopped = False
@@ -275,11 +276,13 @@ class AcpAgent:
         await self._peer.tell("session/cancel", {"sessionId": self.session})
 
     async def _deliver(self, instruction: Instruction) -> None:
-        if instruction.stop:
-            await self.stop()
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        async with self._telling:
+            if instruction.stop:
+                await self.stop()
+            if instruction.text:
+                self._next.put_nowait(_Words(instruction.text, sent))
         if instruction.text:
-            sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._next.put_nowait(_Words(instruction.text, sent))
             await sent
 
     def _refused(self, error: RequestError) -> str:
