@@ -6,7 +6,7 @@ Whatever is not an explicit yes to something that was offered is none: an unknow
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -303,6 +303,19 @@ class QuestionByPermission:
         if text in _CONTROLS:  # also where an option has such a label: it has another id
             return ()
         return self._question.read(text).chosen if self._question.multi_select else ()
+
+
+def content(answers: Iterable[Answer | None]) -> Json:
+    """What was answered so far, as the content of a form that has it."""
+    filled: Json = {}
+    for number, answer in enumerate(answers):
+        if answer and answer.chosen:
+            filled[f"question_{number}"] = list(answer.chosen) if answer.multi_select else answer.chosen[0]
+        if answer and answer.other:
+            filled[f"question_{number}_custom"] = answer.other
+        if answer and answer.note:
+            filled[f"question_{number}_note"] = answer.note
+    return filled
 
 
 def _option(name: str, option_id: str, kind: str = "allow_once") -> Json:
