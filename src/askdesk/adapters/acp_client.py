@@ -174,7 +174,12 @@ class AcpAgent:
         names = (self._name, (info.title if info else "") or "", info.name if info else "", self._process.name)
         before = self._asks.asker
         name = next(name for name in names if not is_blank(name))
-        return Asker(name, self.session, before.project, host=before.host, process=before.process)
+        try:
+            return Asker(name, self.session, before.project, host=before.host, process=before.process)
+        except InvalidAsk as error:
+            if name == self._name:
+                raise
+            raise AgentFailed(f"nobody can be asked in its name: {error}") from None
 
     async def run(self, prompt: str | None = None, *, stay: bool = False) -> AsyncGenerator[Step]:
         """What the agent does with a prompt, and with what people tell it meanwhile, until it has done all of it.
