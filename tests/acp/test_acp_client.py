@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acp.process import is_running
 from tests.acp.scripted_agent import SESSION
 
 from askdesk.adapters.acp_client import AcpAgent, under_desk
@@ -323,8 +324,18 @@ async def test_where_there_is_more_than_one_way_to_say_yes_a_person_chooses_it(d
     person = Person(Answered([Answer(["Plan 2"])]))
     answer = await returned(desk, person, permission(options=[*options, OPTIONS[2]]))
     assert answer == {"outcome": {"outcome": "selected", "optionId": "2"}}
-    text = '`rm -r build`\n\n{\n  "command": "rm -r build"\n}'
+    text = 'The agent says: `rm -r build`\n\n{\n  "command": "rm -r build"\n}'
     assert person.bodies == [Questions([Question(text, ["Plan 1", "Plan 2"])])]
+
+
+async def test_who_chooses_a_way_to_say_yes_sees_all_that_is_told_of_the_call(desk: Desk) -> None:
+    options = [{"optionId": f"{n}", "name": f"Plan {n}", "kind": "allow_once"} for n in (1, 2)]
+    change = {"type": "diff", "path": "/etc/hosts", "oldText": "a", "newText": "b"}
+    call = {"toolCallId": "call-1", "title": "Tidy up", "kind": "edit", "content": [change]}
+    person = Person(Answered([Answer(["Plan 2"])]))
+    await returned(desk, person, permission(options=[*options, OPTIONS[2]], toolCall=call))
+    seen = json.dumps({"title": "Tidy up", "kind": "edit", "content": [change]}, indent=2)
+    assert person.bodies == [Questions([Question(f"The agent says: Tidy up\n\n{seen}", ["Plan 1", "Plan 2"])])]
 
 
 async def test_questions_that_break_a_rule_are_refused(desk: Desk) -> None:
@@ -424,7 +435,10 @@ async def test_who_stops_at_a_form_cancels_it_and_the_turn(desk: Desk) -> None:
 
 async def test_a_form_that_wants_a_secret_is_declined_and_nobody_is_asked(desk: Desk) -> None:
     person = Person(Answered([Answer(other="hunter2")]))
-    assert await returned(desk, person, form({"password": {"type": "string"}})) == {"action": "decline"}
+    assert await returned(desk, person, form({"password": {"type": "string"}})) == {
+        "action": "decline",
+        "_meta": {"askdesk": {"message": "properties.password: asks for a secret, which is never asked for in a form"}},
+    }
     assert person.asks == []
 
 
@@ -443,7 +457,10 @@ async def test_a_page_is_opened_by_a_person_who_saw_where_it_leads(desk: Desk, l
 
 async def test_an_unsafe_page_is_declined_and_nobody_is_asked(desk: Desk) -> None:
     person = Person(Answered([Answer(["Open it"])]))
-    assert await returned(desk, person, page("javascript:alert(1)")) == {"action": "decline"}
+    assert await returned(desk, person, page("javascript:alert(1)")) == {
+        "action": "decline",
+        "_meta": {"askdesk": {"message": "url: must say where it leads"}},
+    }
     assert person.asks == []
 
 
@@ -547,6 +564,31 @@ async def test_who_tells_it_to_stop_ends_its_turn(desk: Desk) -> None:
         await desk.tell(agent.asker, stop=True, by="ana")
         steps = await asyncio.wait_for(running, 10)
     assert steps[-1] == Ended("stopped", json.dumps([CANCELLED]), SESSION)
+
+
+async def test_who_tells_it_to_stop_is_heard_while_something_else_waits_for_its_turn(desk: Desk) -> None:
+    async with under_desk(desk, AGENT, folder="/") as agent:
+        running = asyncio.ensure_future(steps_of(agent, permission(), ["hold"]))
+        await asyncio.wait_for(_open_asks(desk, 1), 10)
+        await desk.tell(agent.asker, "use tabs", by="ana")
+        await asyncio.wait_for(_taken(agent), 10)
+        await desk.tell(agent.asker, stop=True, by="ana")
+        steps = await asyncio.wait_for(running, 10)
+    assert [step for step in steps if isinstance(step, Ended)] == [
+        Ended("stopped", json.dumps([CANCELLED]), SESSION),
+        Ended("done", "heard: use tabs", SESSION),
+    ]
+
+
+async def test_nothing_that_an_agent_started_outlives_it(desk: Desk, tmp_path: Path) -> None:
+    child = f"sleep 600 </dev/null >/dev/null 2>&1 & echo $! > {tmp_path}/child; exec {' '.join(AGENT)}"
+    async with under_desk(desk, ["sh", "-c", child], folder="/") as agent:
+        await steps_of(agent, ["die", 3])
+        number = int((tmp_path / "child").read_text())
+        assert is_running(number)
+    async with asyncio.timeout(20):
+        while is_running(number):  # noqa: ASYNC110 - nothing tells that it is gone
+            await asyncio.sleep(0.01)
 
 
 async def test_what_it_says_and_does_is_told_step_by_step(desk: Desk) -> None:

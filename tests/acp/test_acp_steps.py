@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askdesk.adapters.acp_steps import Told
+from askdesk.adapters.steps import Called
 
 texts = st.sampled_from(["", "a", "text", "tool_call", "completed", "in_progress", "\x1b"])
 scalars = st.none() | st.booleans() | st.integers() | texts
@@ -25,6 +26,14 @@ updates = st.fixed_dictionaries(
         **dict.fromkeys(("entries", "rawInput", "kind", "title", "status", "_meta"), values),
     },
 )
+
+
+def test_another_call_under_the_same_id_has_nothing_of_the_first() -> None:
+    told = Told()
+    list(told.steps({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "a", "rawInput": {"command": "ls"}}))
+    steps = list(told.steps({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "b", "status": "in_progress"}))
+    assert steps == [Called("b", {"title": "b"})]
+    assert told.known({"toolCallId": "1"}) == {"toolCallId": "1", "title": "b", "status": "in_progress"}
 
 
 @given(st.lists(updates, max_size=6))

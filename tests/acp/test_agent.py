@@ -7,21 +7,51 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.acp.editor import FORMS, accepting, picking, returning
-from tests.acp.room import Room, entries, room
+from tests.acp.room import Room, entries, house, room
 from tests.claude.model import DATABASE, Call, Say, questions
 
-from askdesk.adapters.acp_connection import RequestError
+from askdesk.adapters import acp
+from askdesk.adapters.acp_connection import Peer, RequestError
+from askdesk.adapters.acp_session import How, Start
 from askdesk.adapters.claude_sdk import ASK_TOOL
+from askdesk.core.desk import Desk
 from askdesk.core.model import Allowed, Answer, Answered, Declined, Denied, Withdrawn
+from askdesk.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
 ANSWERED = 'Your questions have been answered: "Which db?"="Postgres". You can now continue with these answers in mind.'
 ASK = Call("AskUserQuestion", DATABASE, "toolu_ask")
+
+
+async def test_of_two_openings_of_one_session_the_first_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    alive: list[str] = []
+
+    class Fake:
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        async def open(self) -> None:
+            alive.append("one")
+            await asyncio.sleep(0)
+
+        async def close(self) -> None:
+            alive.pop()
+
+        async def tell_commands(self) -> None:
+            pass
+
+    monkeypatch.setattr(acp, "Session", Fake)
+    desk = Desk(MemoryStore())
+    agent = acp.Agent(desk, house(desk), How(), "1")
+    agent._peer = cast("Peer", object())
+    start = Start("session", "/")
+    await asyncio.gather(agent._opened(start), agent._opened(start))
+    assert alive == ["one"]
 
 
 @pytest.fixture(scope="module")

@@ -128,12 +128,44 @@ async def test_a_closed_form_leaves_it_to_those_who_attend_the_desk() -> None:
         await here.waits()
 
 
-@pytest.mark.parametrize("result", [{"action": "cancel"}, {"action": "_else"}, {}, None, [1]])
-async def test_a_form_that_nobody_answers_is_called_off_where_nobody_else_could(result: Any) -> None:
-    async with shown(FORM, answers=form(returning(result))) as here:
+async def test_a_form_that_is_closed_is_called_off_where_nobody_else_could_answer() -> None:
+    async with shown(FORM, answers=form(returning({"action": "cancel"}))) as here:
         with pytest.raises(CalledOff, match=r"^User cancelled the question$"):
             await here.showing
         assert await here.outcome() == Declined(stop=True)
+
+
+@pytest.mark.parametrize("result", [{"action": "_else"}, {}, None, [1]])
+async def test_what_is_no_result_of_a_form_is_nobodys_decision(result: Any) -> None:
+    async with shown(FORM, answers=form(returning(result))) as here:
+        await here.waits()
+
+
+async def test_a_form_that_was_sent_when_somebody_else_had_answered_is_kept_as_a_draft() -> None:
+    async with shown(FORM, answers={}) as here:
+
+        async def answer(params: dict[str, Any]) -> Any:
+            here.desk.settle = _too_late(here.desk)  # type: ignore[method-assign]
+            return {"action": "accept", "content": {"question_0": "SQLite"}}
+
+        here.editor.answers.update(form(answer))
+        assert await here.ended() == POSTGRES
+        assert await _drafts(here) == ['{"v":1,"given":[{"picked":[1]}]}']
+
+
+def _too_late(desk: Desk) -> Any:
+    """Somebody else is first by a hair."""
+    settle = desk.settle
+
+    async def settled(ask_id: str, *args: Any, **more: Any) -> Any:
+        await settle(ask_id, POSTGRES, by="ben", surface="page")
+        return await settle(ask_id, *args, **more)
+
+    return settled
+
+
+async def _drafts(here: Shown) -> list[str]:
+    return [document.value for document in await here.desk.shelf.list(f"draft/{here.ask.id}/") if document.value]
 
 
 @pytest.mark.parametrize(
@@ -215,6 +247,16 @@ async def test_an_editor_that_may_not_settle_says_where_to_answer() -> None:
         assert here.editor.asked == []
 
 
+async def test_an_editor_that_may_not_settle_leads_to_the_page_where_people_can() -> None:
+    async with shown(URL, settles=False, page=PAGE, answers=form(returning({"action": "accept"}))) as here:
+        await here.editor.until(lambda: here.editor.asked)
+        assert here.editor.asked[0][1]["url"] == f"{PAGE}/asks/{here.ask.id}"
+        await here.desk.settle(here.ask.id, POSTGRES, by="ben", surface="page")
+        assert await here.ended() == POSTGRES
+    async with shown(URL, settles=False, page=PAGE, answers=form(returning({"action": "decline"}))) as here:
+        await here.waits()
+
+
 async def test_in_the_safe_shape_each_question_is_one_request_and_several_are_collected() -> None:
     answers = permission(
         picking("SQLite"), picking("Logs"), picking("__other__", customText="Chat"), picking("__done__")
@@ -246,6 +288,22 @@ async def test_in_the_safe_shape_who_approves_everything_at_once_has_answered_no
 
 async def test_in_the_safe_shape_who_picks_too_quickly_has_answered_nothing() -> None:
     async with shown(BARE, answers=permission(picking("Postgres")), shape="safe", guard=Guard()) as here:
+        await here.waits()
+
+
+async def test_in_the_safe_shape_what_was_answered_before_a_cancel_is_kept_in_it() -> None:
+    answers = permission(picking("SQLite"), picking("__cancel__"))
+    async with shown(BARE, DATABASE, PARTS, answers=answers, shape="safe") as here:
+        with pytest.raises(CalledOff):
+            await here.showing
+        assert await here.outcome() == Declined(so_far=(Answer(("SQLite",)), None), stop=True)
+
+
+async def test_in_the_safe_shape_what_was_answered_before_a_pick_that_does_not_count_is_kept_as_a_draft() -> None:
+    answers = permission(picking("SQLite"), picking("Elsewhere"))
+    async with shown(BARE, DATABASE, PARTS, answers=answers, shape="safe") as here:
+        await here.editor.until(lambda: WAITS in here.editor.said)
+        assert await _drafts(here) == ['{"v":1,"given":[{"picked":[1]},{}]}']
         await here.waits()
 
 

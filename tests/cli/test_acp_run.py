@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.acp.scripted_agent import SESSION
 from tests.cli.command import ASKDESK, Ran, askdesk, kept, kept_asks, settled, surroundings, until
 from tests.terminal import Terminal
 
+from askdesk.cli import run_screen
 from askdesk.core.model import Allowed, Answer, Answered, Ask, Denied, Withdrawn
 
 SECONDS = 30.0
@@ -45,6 +47,32 @@ def says(text: str) -> list[Any]:
 
 def calls() -> list[Any]:
     return ["notify", "session/update", {"sessionId": SESSION, "update": {"sessionUpdate": "tool_call", **CALL}}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--run", "x", "--permission-mode", "plan", "go"),
+            "--permission-mode: is for the agent of an editor, and must not be given with --run",
+        ),
+        (("--stay",), "--stay: needs --run"),
+        (("--surface", "none"), "--surface: needs --run"),
+    ],
+)
+def test_flags_of_the_other_side_are_refused(arguments: tuple[str, ...], words: str) -> None:
+    ran = askdesk("acp", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+
+
+def test_a_prompt_that_was_read_from_standard_input_leaves_nobody_to_answer_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_screen, "read_file", lambda *_: b"go")
+    given = Namespace(prompt=None, resume=None)
+    assert run_screen.prompt(given, "the agent") == "go"
+    assert given.prompt == "-"  # as where it was given: asks are shown at the terminal itself
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -294,6 +295,37 @@ def test_a_label_that_could_be_taken_for_an_entry_of_ours_gets_another_id() -> N
     assert ids == ["__skip__", "__option_0__", "__option_1__", "__other__", "__cancel__"]
     assert asked.hear(selected("__option_0__")) == "done"
     assert asked.answer == Answer(("__skip__",))
+
+
+def test_something_else_is_never_an_option_that_is_called_so() -> None:
+    odd = Question("Which?", options=["__other__", "b"], header="Odd", multi_select=True)
+    asked = QuestionByPermission(odd, "safe")
+    assert asked.hear(selected("__other__", customText="c")) == "more"
+    assert asked.hear(selected("__done__")) == "done"
+    assert asked.answer == Answer(other="c", multi_select=True)
+
+
+def test_what_is_said_with_the_end_counts_and_with_a_skip_it_is_asked_again() -> None:
+    asked = QuestionByPermission(question(multi=True), "safe")
+    assert asked.hear(selected("__skip__", selected=["Vue"])) == "more"
+    assert asked.hear(selected("__skip__", customText="Svelte")) == "more"
+    assert asked.answer is None
+    assert asked.hear(selected("Vue")) == "more"
+    assert asked.hear(selected("__done__", selected=["React"], customText="Svelte")) == "done"
+    assert asked.answer == Answer(("React", "Vue"), "Svelte", multi_select=True)
+
+
+@pytest.mark.parametrize("command", ["ls\n   ```\nrm -r /", "ls ````` x", "echo `date`", "`a`"])
+def test_no_command_ends_the_block_that_shows_it(command: str) -> None:
+    info = acp_tool.tool_info("Bash", {"command": command})
+    marks = re.match("`+", info.title)
+    assert marks
+    assert info.title.endswith(marks[0])
+    assert marks[0] not in info.title[len(marks[0]) : -len(marks[0])]
+    block = info.content[0]["content"]["text"]
+    fence = re.match("`+", block)
+    assert fence
+    assert block.count(fence[0]) == 2
 
 
 def test_what_came_of_a_change_is_the_change() -> None:

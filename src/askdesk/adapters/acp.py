@@ -27,7 +27,7 @@ from askdesk.wire.acp_tool import Json
 
 _PAGE = 50  # sessions in one answer
 _LONGEST_LINE = 1 << 20
-_ABOUT_FILES = "<command-", "<local-command-", "<system-reminder>", "Caveat: "  # what Claude Code says as the person
+_ABOUT_MESSAGES = "<command-", "<local-command-", "<system-reminder>", "Caveat: "  # what Claude Code says as the person
 
 
 class Agent:
@@ -37,6 +37,7 @@ class Agent:
         self._desk, self._house, self._how, self._version = desk, house, how, version
         self._client = acp.Client()
         self._sessions: dict[str, Session] = {}
+        self._openings: dict[str, asyncio.Lock] = {}
         self._later: set[asyncio.Task[None]] = set()
         self._peer: Peer | None = None
 
@@ -44,13 +45,18 @@ class Agent:
         """Until the editor is gone; then every session ends, and what they asked is withdrawn."""
         self._peer = Peer(self._methods(), writer, reader)
         try:
-            await self._peer.run()
+            await self._peer.hear()
         finally:
-            await asyncio.shield(self._close())
+            await asyncio.shield(self._close(self._peer))
 
-    async def _close(self) -> None:
+    async def _close(self, peer: Peer) -> None:
+        """At once, since an editor that froze takes its time to be gone; then the sessions that were just beginning."""
         for task in self._later:
             task.cancel()
+        await asyncio.gather(peer.close(), self._end_sessions(), return_exceptions=True)
+        await self._end_sessions()
+
+    async def _end_sessions(self) -> None:
         await asyncio.gather(*(session.close() for session in self._sessions.values()), return_exceptions=True)
 
     def _methods(self) -> Mapping[str, Method]:
@@ -117,6 +123,11 @@ class Agent:
         raise RequestError.resource_not_found(shown(session_id))
 
     async def _opened(self, start: Start) -> Session:
+        """One at a time for each session: of two at once, one would go on unseen."""
+        async with self._openings.setdefault(start.session, asyncio.Lock()):
+            return await self._opened_anew(start)
+
+    async def _opened_anew(self, start: Start) -> Session:
         if standing := self._sessions.pop(start.session, None):
             await standing.close()
         if start.resumed:
@@ -227,7 +238,7 @@ def _replay(messages: Iterable[Mapping[str, Any]], folder: str) -> Iterator[Json
 
 def _is_about_messages(update: Json) -> bool:
     text = update.get("content", {}).get("text", "") if update["sessionUpdate"] == "user_message_chunk" else ""
-    return isinstance(text, str) and text.startswith(_ABOUT_FILES)
+    return isinstance(text, str) and text.startswith(_ABOUT_MESSAGES)
 
 
 async def serve(agent: Agent) -> None:

@@ -97,7 +97,7 @@ class Asks:
             return await self._response(replied, acp_elicitation.CANCELLED, acp_elicitation.CANCELLED, number)
         except InvalidAsk as error:
             log.warning("what the agent wants to ask people is declined: %s", error)
-            return acp_elicitation.DECLINED
+            return acp_elicitation.refused(str(error))
 
     async def _completed(self, params: dict[str, Any]) -> None:
         """A page that somebody was asked to open has done its work: nobody need open it any more."""

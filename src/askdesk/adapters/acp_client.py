@@ -123,6 +123,7 @@ class AcpAgent:
         self.session = ""
         self._agreed: schema.InitializeResponse | None = None
         self._next: asyncio.Queue[_Words | None] = asyncio.Queue()  # None once it is gone
+        self._telling = asyncio.Lock()  # so that it is told in order what was told in order
         self._unsaid: list[str] = []
         self._steps: asyncio.Queue[Step | None] | None = None  # of the turn that runs
         self._is_gone = self._was_stopped = False
@@ -173,7 +174,12 @@ class AcpAgent:
         names = (self._name, (info.title if info else "") or "", info.name if info else "", self._process.name)
         before = self._asks.asker
         name = next(name for name in names if not is_blank(name))
-        return Asker(name, self.session, before.project, host=before.host, process=before.process)
+        try:
+            return Asker(name, self.session, before.project, host=before.host, process=before.process)
+        except InvalidAsk as error:
+            if name == self._name:
+                raise
+            raise AgentFailed(f"nobody can be asked in its name: {error}") from None
 
     async def run(self, prompt: str | None = None, *, stay: bool = False) -> AsyncGenerator[Step]:
         """What the agent does with a prompt, and with what people tell it meanwhile, until it has done all of it.
@@ -275,11 +281,13 @@ class AcpAgent:
         await self._peer.tell("session/cancel", {"sessionId": self.session})
 
     async def _deliver(self, instruction: Instruction) -> None:
-        if instruction.stop:
-            await self.stop()
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        async with self._telling:
+            if instruction.stop:
+                await self.stop()
+            if instruction.text:
+                self._next.put_nowait(_Words(instruction.text, sent))
         if instruction.text:
-            sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._next.put_nowait(_Words(instruction.text, sent))
             await sent
 
     def _refused(self, error: RequestError) -> str:

@@ -32,6 +32,8 @@ Method: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 
 CANCEL = "$/cancel_request"
 CANCELLED = -32800
+_FAILED = -32603
+_LAST_WORDS = 2.0  # seconds for a peer that goes to take what was still said to it
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -48,9 +50,22 @@ class Peer(Connection):
     async def run(self) -> None:
         """Until the peer is gone; whatever it asked for and has not got is cancelled."""
         try:
-            await self.main_loop()
+            await self.hear()
         finally:
             await self.close()
+
+    async def hear(self) -> None:
+        """Until the peer is gone. Whoever does not `run` it must close it afterwards."""
+        await self.main_loop()
+
+    async def close(self) -> None:
+        """A peer that has not read for a while may never: what was said to it last is given up then."""
+        self._disconnect()
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._transport.close(), _LAST_WORDS)
+        finally:
+            await super().close()
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Any:
         """The result of a request, sent as it stands. Cancelled, the peer is told that nobody waits for it."""
@@ -97,7 +112,7 @@ class Peer(Connection):
         """What is no message of the protocol is left out, and ends nothing."""
         is_known = isinstance(message, dict) and isinstance(message.get("id"), str | int | None)
         if is_known and isinstance(message.get("method"), str | None):
-            super()._process_message(message)
+            super()._process_message(_answerable(message))
         else:
             log.warning("left out what is no message: %s", quoted(message))
 
@@ -116,6 +131,14 @@ class Peer(Connection):
         finally:
             if self._running.get(number) is task:
                 del self._running[number]
+
+
+def _answerable(message: dict[str, Any]) -> dict[str, Any]:
+    """With an error that is one, so that whoever waits for the response hears of it."""
+    if not isinstance(message.get("error"), dict | None):
+        log.warning("the peer failed with what is no error: %s", quoted(message["error"]))
+        return {**message, "error": {"code": _FAILED, "message": quoted(message["error"])}}
+    return message
 
 
 def read(model: type[_Model], params: Mapping[str, Any]) -> _Model:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -19,9 +19,10 @@ from askdesk.adapters.acp_updates import Updates
 from askdesk.adapters.claude_gate import CalledOff
 from askdesk.adapters.claude_sdk import ASK_TOOL
 from askdesk.core.desk import Desk, new_id
-from askdesk.core.errors import AlreadySettled, InvalidAsk
+from askdesk.core.errors import AlreadySettled, InvalidAsk, InvalidReply
 from askdesk.core.model import (
     Allowed,
+    Answer,
     Answered,
     Ask,
     Declined,
@@ -50,8 +51,11 @@ class FormDialog(Protocol):
     """A form in a host's dialog, for one ask. `left` is how it was left, where nothing was said in it."""
 
     left: Left
+    content: Mapping[str, object]
 
     def present(self, send: Send) -> Present: ...
+
+    async def keep(self, ask: Ask, content: Mapping[str, object]) -> None: ...
 
 
 class House(NamedTuple):
@@ -72,6 +76,10 @@ class House(NamedTuple):
 class _Cancelled(Exception):
     """The person cancelled the question, and nobody else is there to answer it."""
 
+    def __init__(self, so_far: Sequence[Answer | None] = ()) -> None:
+        super().__init__()
+        self.so_far = tuple(so_far)
+
 
 class Editor:
     """Shows the asks of one session."""
@@ -79,6 +87,7 @@ class Editor:
     def __init__(self, desk: Desk, peer: Peer, client: Client, house: House, session: str, updates: Updates) -> None:
         self._desk, self._peer, self._client, self._house = desk, peer, client, house
         self._session, self._updates = session, updates
+        self._dialogs: dict[str, FormDialog] = {}  # in which asks are shown, by their ids
 
     async def tell(self, updates: Iterable[Json]) -> None:
         for update in updates:
@@ -99,26 +108,39 @@ class Editor:
             await self.tell([acp.tool_status(place.call, "in_progress")])
 
     async def _shown(self, ask: Ask, place: Place, submission: str) -> Settlement | None:
-        if not self._house.settles:
-            await self._say_where(ask)
-            return None
+        present = self._presented if self._house.settles else self._led_away
         try:
-            return await attend_one(
+            settlement = await attend_one(
                 self._desk,
                 ask,
-                lambda ask: self._presented(ask, place),
+                lambda ask: present(ask, place),
                 by=self._house.by,
                 surface=SURFACE,
                 submission=submission,
             )
-        except _Cancelled:
-            return await self._called_off(ask)
+        except _Cancelled as cancelled:
+            return await self._called_off(ask, cancelled.so_far)
+        except InvalidReply as error:  # longer than the desk takes: the person has closed the form
+            log.warning("what was sent in the editor was not taken: %s", error)
+            await self._keep_form(ask)
+            await self._say_where(ask)
+            return None
         except ConnectionError:
             return None  # the editor is gone, and its session ends
+        finally:
+            dialog = self._dialogs.pop(ask.id, None)
+        if settlement and settlement.submission != submission and dialog and dialog.content:
+            await dialog.keep(ask, dialog.content)  # sent, and somebody else was first
+        return settlement
 
-    async def _called_off(self, ask: Ask) -> Settlement:
+    async def _keep_form(self, ask: Ask) -> None:
+        if dialog := self._dialogs.get(ask.id):
+            await dialog.keep(ask, dialog.content)
+
+    async def _called_off(self, ask: Ask, so_far: Sequence[Answer | None]) -> Settlement:
+        declined = Declined(so_far=tuple(so_far), stop=True)
         try:
-            await self._desk.settle(ask.id, Declined(stop=True), by=self._house.by, surface=SURFACE)
+            await self._desk.settle(ask.id, declined, by=self._house.by, surface=SURFACE)
         except AlreadySettled as error:
             return error.settlement
         raise CalledOff(CANCELLED_QUESTION)
@@ -153,6 +175,15 @@ class Editor:
         await self._say_where(ask)
         return None
 
+    async def _led_away(self, ask: Ask, place: Place) -> None:
+        """Where nobody may answer from here: to the page, where they can, or it is said where."""
+        if not ask.permission and self._client.url and await self._house.page():
+            try:
+                await self._page_left(ask, place)
+            except RequestError as error:
+                log.warning("the editor does not lead to the page: %s", error)
+        await self._say_where(ask)
+
     async def _ways(self) -> tuple[Callable[[Ask, Place], Awaitable[Reply | None]], ...]:
         """How questions can be shown, the best way first; the others are for an editor that refuses it after all."""
         page = self._client.url and await self._house.page()
@@ -165,6 +196,7 @@ class Editor:
 
     async def _form(self, ask: Ask, place: Place) -> Reply | None:
         dialog, action = self._house.dialog(), ""
+        self._dialogs[ask.id] = dialog
 
         async def send(form: Form) -> tuple[str, Mapping[str, object]]:
             nonlocal action
@@ -173,9 +205,16 @@ class Editor:
             return action, content
 
         reply = await dialog.present(send)(ask)
-        return reply or await self._left(ask, seen=dialog.left.seen, cancelled=action != "accept")
+        return reply or await self._left(ask, seen=dialog.left.seen, action=action)
 
     async def _url(self, ask: Ask, place: Place) -> Reply | None:
+        action, seen = await self._page_left(ask, place)
+        if action == "decline" and seen:
+            return Declined()
+        return await self._left(ask, seen=seen, action=action)
+
+    async def _page_left(self, ask: Ask, place: Place) -> tuple[str, bool]:
+        """What was said to the page instead of opening it, and whether a person can have said it."""
         url = f"{await self._house.page()}/asks/{ask.id}"
         started = time.monotonic()
         try:
@@ -187,25 +226,23 @@ class Editor:
             with suppress(ConnectionError):
                 await self._peer.tell("elicitation/complete", {"elicitationId": ask.id})
             raise
-        seen = time.monotonic() - started >= self._house.left
-        if action == "decline" and seen:
-            return Declined()
-        return await self._left(ask, seen=seen, cancelled=True)
+        return action, time.monotonic() - started >= self._house.left
 
     async def _by_permission(self, ask: Ask, place: Place) -> Reply | None:
         shape = self._house.shape
         assert shape is not None  # noqa: S101 - else this is no way
         place = place if place.call else place._replace(call=ask.id)
-        answers = []
+        answers: list[Answer | None] = []
         for question in ask.questions:
             asked = QuestionByPermission(question, shape, self._house.words)
             heard = await self._collected(asked, place, shape, len(question.options) + _TRIES)
-            if heard == "cancelled":
-                raise _Cancelled
-            if heard != "done":
-                return await self._left(ask, seen=False, cancelled=False)
             answers.append(asked.answer)
-        return Answered(answers) if any(answers) else await self._left(ask, seen=True, cancelled=False)
+            if heard == "cancelled":
+                raise _Cancelled(_padded(answers, ask))
+            if heard != "done":
+                await self._house.dialog().keep(ask, acp_ask.content(_padded(answers, ask)))
+                return await self._left(ask, seen=False)
+        return Answered(answers) if any(answers) else await self._left(ask, seen=True)
 
     async def _collected(self, asked: QuestionByPermission, place: Place, shape: Shape, tries: int) -> str:
         """Ask until there is an answer. What comes sooner than from a person counts only where that was wanted so."""
@@ -218,12 +255,12 @@ class Editor:
                 return heard
         return "nothing"
 
-    async def _left(self, ask: Ask, *, seen: bool, cancelled: bool) -> Reply | None:
+    async def _left(self, ask: Ask, *, seen: bool, action: str = "accept") -> Reply | None:
         """Nothing was said here. Others may say it; where there is nobody else, who closed it has declined."""
-        if not seen or await self._house.is_attended():
+        if not seen or action not in ("accept", "cancel") or await self._house.is_attended():
             await self._say_where(ask)
             return None
-        if cancelled:
+        if action == "cancel":
             raise _Cancelled
         return Declined()
 
@@ -244,6 +281,11 @@ class Editor:
     async def _say(self, words: str) -> None:
         """Between what Claude says, as a paragraph of its own."""
         await self.tell([acp.chunk("agent_message", f"\n\n{words}\n\n")])
+
+
+def _padded(answers: Sequence[Answer | None], ask: Ask) -> list[Answer | None]:
+    """With blanks for the questions that were not reached."""
+    return [*answers, *[None] * (len(ask.questions) - len(answers))]
 
 
 def _message(ask: Ask) -> Shown:

@@ -1,6 +1,7 @@
 """The elicitations of an ACP agent at a desk: its forms as questions, and addresses that a person opens first.
 
-Only an answer of a person is accepted, only their no is declined; whatever else ends an ask is cancelled.
+Only an answer of a person is accepted. Declined is their no, and what a rule of ours lets nobody be asked, so that the
+agent does not ask it again; `_meta` says which rule. Whatever else ends an ask is cancelled.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from askdesk.adapters.acp_connection import RequestError
 from askdesk.adapters.form_rounds import FormDesk
 from askdesk.core.model import Answered, Declined, Outcome, Questions
 from askdesk.wire import form_of_others, tool, url_of_others
-from askdesk.wire.acp_permission import Replied
+from askdesk.wire.acp_permission import META, Replied
 
 log = logging.getLogger("askdesk")
 
 CANCELLED = {"action": "cancel"}
 DECLINED = {"action": "decline"}
+
+
+def refused(why: str) -> dict[str, Any]:
+    """What goes back for what nobody may be asked."""
+    return {**DECLINED, "_meta": {META: {"message": why}}}
 
 
 async def replied(desk: FormDesk, params: Mapping[str, Any]) -> Replied:

@@ -38,6 +38,9 @@ class Told:
                 yield Piece(text)
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(number)}:
                 yield from self.said()
+                if update["sessionUpdate"] == "tool_call":  # another one, also where its id was there before
+                    self._calls.pop(number, None)
+                    self._called.pop(number, None)
                 call = self.known(update)
                 if number not in self._called and (call.get("rawInput") or call.get("status") in _RUNS):
                     self._called[number] = None

@@ -25,6 +25,7 @@ _LONGEST_LINE = 1 << 20  # bytes that are taken from a pipe at once
 _KEPT_LINES = 12
 _LONGEST_WORDS = 400  # characters of a line that are kept
 _LEAVING = 2.0  # seconds in which it may end by itself, and again once it was told to
+_LOOK = 0.02  # seconds until it is looked again whether its children have ended
 _WITHHELD = "ASKDESK_ANSWER_TOKEN"  # lets its holder answer, which is for people
 _MARK = "AI_AGENT"  # whoever runs in its shell is no person, and the desk's own commands see that
 
@@ -65,7 +66,23 @@ class AgentProcess:
                 break
             self._signal(send)
         await self._process.wait()
+        await self._end_children()
         self._reading.cancel()
+
+    async def _end_children(self) -> None:
+        """Those that it left behind in its session: they are told to end, and made to."""
+        self._signal(signal.SIGTERM)
+        end = asyncio.get_running_loop().time() + _LEAVING
+        while self._has_children() and asyncio.get_running_loop().time() < end:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(_LOOK)
+        self._signal(signal.SIGKILL)
+
+    def _has_children(self) -> bool:
+        try:
+            os.killpg(self._process.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
 
     async def _is_over(self) -> bool:
         with suppress(TimeoutError):

@@ -226,6 +226,7 @@ class ClaudeDesk:
         self._desk, self.asker = desk, gate.asker
         self.client = ClaudeSDKClient(replace(ready, env={**ready.env, _STATES: "1"}))
         self._told_at = float("-inf")
+        self._telling = asyncio.Lock()  # so that it is told in order what was told in order
 
     async def __aenter__(self) -> ClaudeDesk:
         await self.client.connect()
@@ -292,10 +293,11 @@ class ClaudeDesk:
 
     async def _deliver(self, instruction: Instruction) -> None:
         self._told_at = asyncio.get_running_loop().time()  # so that a run which just ends waits for it
-        if instruction.stop:
-            await self.stop()
-        if instruction.text:
-            await self.say(instruction.text)
+        async with self._telling:
+            if instruction.stop:
+                await self.stop()
+            if instruction.text:
+                await self.say(instruction.text)
 
 
 def state_of(message: Message) -> str | None:

@@ -15,17 +15,35 @@ _PATIENCE = 1.0  # seconds until it is said again that an instruction arrived
 
 
 async def listen(work: Work, deliver: Callable[[Instruction], Awaitable[None]], agent: str) -> None:
-    """Until cancelled. What could not be delivered waits again; `agent` is who is meant in the log."""
-    async for instruction in work:
-        try:
-            await deliver(instruction)
-        except BaseException as error:
-            await asyncio.shield(work.put_back(instruction))
-            if not isinstance(error, Exception):
-                raise
-            log.error("an instruction did not reach %s: %s", agent, type(error).__name__)  # the run goes on
-        else:
-            await _said_so(work, instruction, agent)
+    """Until cancelled. What could not be delivered waits again; `agent` is who is meant in the log.
+
+    One that waits for its turn holds up no other: a stop is heard at once. `deliver` is begun in their order.
+    """
+    handing: set[asyncio.Task[None]] = set()
+    try:
+        async for instruction in work:
+            task = asyncio.ensure_future(_handed(work, instruction, deliver, agent))
+            handing.add(task)
+            task.add_done_callback(handing.discard)
+    finally:
+        left = list(handing)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+async def _handed(
+    work: Work, instruction: Instruction, deliver: Callable[[Instruction], Awaitable[None]], agent: str
+) -> None:
+    try:
+        await deliver(instruction)
+    except BaseException as error:
+        await asyncio.shield(work.put_back(instruction))
+        if not isinstance(error, Exception):
+            raise
+        log.error("an instruction did not reach %s: %s", agent, type(error).__name__)  # the run goes on
+    else:
+        await _said_so(work, instruction, agent)
 
 
 async def _said_so(work: Work, instruction: Instruction, agent: str) -> None:

@@ -108,5 +108,5 @@ class _Elicitor:
 
 
 def _unanswered(outcome: Outcome) -> ElicitResult:
-    """Only a person declines; whatever else ends an ask is no decision."""
+    """Of what was asked, only a person declines; whatever else ends it is no decision."""
     return ElicitResult(action="decline" if isinstance(outcome, Declined) else "cancel")

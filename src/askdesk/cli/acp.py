@@ -32,7 +32,19 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from askdesk.cli import acp_agent, acp_run
-from askdesk.cli.command import duration
+from askdesk.cli.command import duration, say
+from askdesk.cli.main import INVALID
+
+# Which flags belong to which side, and what they are where nobody gave them.
+_AGENT = {
+    "model": None,
+    "permission_mode": None,
+    "tools": None,
+    "notes": False,
+    "permission_shape": None,
+    "previews": "none",
+}
+_RUN = {"resume": None, "stay": False, "surface": "auto", "plain": False, "folder": None, "json": False}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -45,4 +57,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(given: Namespace) -> int:
-    return acp_agent.run(given) if given.run is None and given.prompt is None else acp_run.run(given)
+    is_agent = given.run is None and given.prompt is None
+    others = _RUN if is_agent else _AGENT
+    if name := next((name for name, unsaid in others.items() if getattr(given, name) != unsaid), None):
+        rule = "needs --run" if is_agent else "is for the agent of an editor, and must not be given with --run"
+        return say(f"--{name.replace('_', '-')}: {rule}", INVALID)
+    return acp_agent.run(given) if is_agent else acp_run.run(given)

@@ -49,6 +49,7 @@ def prompt(given: Namespace, agent: str) -> str | None:
         text = given.prompt
     else:
         text = read_file("-", _LONGEST_PROMPT).decode("utf-8", "replace")
+        given.prompt = "-"  # also where it was left out: standard input is used up, and nobody answers there
     if is_blank(text):
         raise InvalidAsk(f"PROMPT: must not be blank: what should {agent} do?")
     return str(text)

@@ -6,7 +6,7 @@ Whatever is not an explicit yes to something that was offered is none: an unknow
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -23,6 +23,7 @@ META = "askdesk/ask"  # the whole ask, for clients that want more of it than a f
 CANCELLED_QUESTION = "User cancelled the question"
 ALLOW, ALWAYS, REJECT = "allow", "allow_always", "reject"
 OTHER, SKIP, DONE, CANCEL = "__other__", "__skip__", "__done__", "__cancel__"
+_CONTROLS = (OTHER, SKIP, DONE, CANCEL)
 _LONGEST_NAME = 200
 _AIR_LEGACY = "_askUserQuestionCustomAnswer"  # where released versions of JetBrains' AIR look
 
@@ -264,19 +265,25 @@ class QuestionByPermission:
         found, offered = picked(result), {option["optionId"] for option in self._options()}
         if found.cancelled or (found.option == CANCEL and CANCEL in offered):
             return "cancelled"
-        if found.option in (SKIP, DONE) and found.option in offered:
+        is_end = found.option in (SKIP, DONE) and found.option in offered
+        says = bool(found.selected) or not is_blank(found.custom_text)
+        if is_end and not says:
             return "done"
+        if is_end and found.option == SKIP:  # and something said: nobody knows which of the two was meant
+            return "more"
         try:
-            return self._heard(found, offered)
+            heard = self._heard(found, offered)
         except InvalidReply:  # such as words where a number is asked for
             return "more"
+        return "done" if is_end else heard
 
     def _heard(self, found: Picked, offered: set[str]) -> Heard:
         texts = found.selected or (found.option,)
         labels = [label for text in texts for label in self._labels(text)]
         if found.option not in offered and not labels:
             return "nothing"
-        own = [self._own, *(text for text in found.selected if not self._labels(text)), found.custom_text]
+        others = (text for text in found.selected if text not in _CONTROLS and not self._labels(text))
+        own = [self._own, *others, found.custom_text]
         words = ", ".join(text for text in own if not is_blank(text))
         if found.option == OTHER and not labels and words == self._own:
             return "done"  # something else, and nothing to say
@@ -293,7 +300,22 @@ class QuestionByPermission:
         """The labels that an id names; of a multi-select it may be several, joined as answers are."""
         if text in (known := self._ids()):
             return (known[text],)
+        if text in _CONTROLS:  # also where an option has such a label: it has another id
+            return ()
         return self._question.read(text).chosen if self._question.multi_select else ()
+
+
+def content(answers: Iterable[Answer | None]) -> Json:
+    """What was answered so far, as the content of a form that has it."""
+    filled: Json = {}
+    for number, answer in enumerate(answers):
+        if answer and answer.chosen:
+            filled[f"question_{number}"] = list(answer.chosen) if answer.multi_select else answer.chosen[0]
+        if answer and answer.other:
+            filled[f"question_{number}_custom"] = answer.other
+        if answer and answer.note:
+            filled[f"question_{number}_note"] = answer.note
+    return filled
 
 
 def _option(name: str, option_id: str, kind: str = "allow_once") -> Json:

@@ -96,7 +96,11 @@ class Call:
     def __init__(self, call: Mapping[str, Any], options: Sequence[Offered], folder: str) -> None:
         self._options = options
         self.body = Permission(
-            tool_name(call), _input(call), folder, _claim(call), [_suggestion(option) for option in _always(options)]
+            tool_name(call),
+            call_input(call),
+            folder,
+            _claim(call),
+            [_suggestion(option) for option in _always(options)],
         )
 
     def reply(self, outcome: Outcome) -> Replied:
@@ -145,7 +149,7 @@ def tool_name(call: Mapping[str, Any]) -> str:
     return next((name for name in names if isinstance(name, str) and not is_blank(name)), "a tool without a name")
 
 
-def _input(call: Mapping[str, Any]) -> dict[str, Any]:
+def call_input(call: Mapping[str, Any]) -> dict[str, Any]:
     """What was handed over for the tool; of agents that hand over none, all that they tell of the call."""
     raw = call.get("rawInput")
     if isinstance(raw, dict) and raw:

@@ -16,11 +16,22 @@ from askdesk.core.limits import OPEN
 from askdesk.core.model import Answer, Answered, Declined, Option, Outcome, Question, Questions
 from askdesk.core.text import is_blank
 from askdesk.wire import tool
-from askdesk.wire.acp_permission import META, Asked, Call, Offered, Replied, cancelled, offered, refusal, selected
+from askdesk.wire.acp_ask import CANCEL, DONE, OTHER, SKIP
+from askdesk.wire.acp_permission import (
+    META,
+    Asked,
+    Call,
+    Offered,
+    Replied,
+    call_input,
+    cancelled,
+    offered,
+    refusal,
+    selected,
+)
 from askdesk.wire.words import quote
 
-OTHER, SKIP, CANCEL, DONE = "__other__", "__skip__", "__cancel__", "__done__"
-
+_SAYS = "The agent says: "
 _CONTROLS = (OTHER, SKIP, CANCEL, DONE)
 _NUMBERED = re.compile(r"ask:(\d{1,3}):(\d{1,3})")
 
@@ -179,10 +190,11 @@ def _at(given: Any, number: int) -> Mapping[str, Any]:
 
 
 def _about_call(call: Mapping[str, Any]) -> str:
-    """What is asked, with what the call would do: nobody says yes to something they have not seen."""
-    title, raw = _text(call.get("title")), call.get("rawInput")
-    seen = json.dumps(raw, ensure_ascii=False, indent=2) if isinstance(raw, dict) and raw else ""
-    return "\n\n".join(filter(None, (title, seen))) or "Which one?"
+    """What is asked, with all that is known of the call: nobody says yes to something they have not seen."""
+    title, given = _text(call.get("title")), call_input(call)
+    seen = json.dumps(given, ensure_ascii=False, indent=2) if given.keys() - {"title"} else ""
+    said = f"{_SAYS}{title}" if title else ""
+    return "\n\n".join(filter(None, (said, seen))) or "Which one?"
 
 
 def _text(value: object) -> str:

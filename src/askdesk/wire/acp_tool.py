@@ -22,7 +22,7 @@ Json: TypeAlias = dict[str, Any]
 PLAN_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"})  # shown as the plan they make
 _LONGEST_TITLE = 200
 _STATUSES = ("pending", "in_progress", "completed")
-_FENCE = re.compile(r"^`{3,}", re.MULTILINE)
+_TICKS = re.compile(r"`+")
 _ERROR_TAG = re.compile(r"</?tool_use_error>")
 
 
@@ -91,8 +91,8 @@ class _Input:
 def _bash(given: _Input) -> Info:
     command = given.text("command")
     content = (text_content(fenced(shown(command, lines=True, exact=True), "sh")),) if command else ()
-    title = f"`{shown(command, exact=True)}`" if command else "Terminal"
-    return Info(_title(title), "execute", content, left=given.left("command"))
+    title = code(cut(shown(command, exact=True), _LONGEST_TITLE)) if command else "Terminal"
+    return Info(Shown(title), "execute", content, left=given.left("command"))
 
 
 def _edit(given: _Input) -> Info:
@@ -141,7 +141,7 @@ def _read(given: _Input) -> Info:
 
 
 def _glob(given: _Input) -> Info:
-    words = " ".join(f"`{shown(word)}`" for word in (given.text("path"), given.text("pattern")) if word)
+    words = " ".join(code(shown(word)) for word in (given.text("path"), given.text("pattern")) if word)
     return Info(_named("Find", words), "search", (), _places(given.text("path")), given.left("path", "pattern"))
 
 
@@ -310,9 +310,20 @@ def diff(path: str, old: str | None, new: str) -> Json:
 
 def fenced(text: str, language: str = "") -> str:
     """A block of code that no text can end from within."""
-    longest = max((len(found) for found in _FENCE.findall(text)), default=2)
-    fence = "`" * max(longest + 1, 3)
+    fence = "`" * max(_longest_ticks(text) + 1, 3)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def code(text: str) -> str:
+    """Code within a line, which no text can end from within."""
+    marks = "`" * (_longest_ticks(text) + 1)
+    blank = " " if "`" in text[:1] + text[-1:] else ""
+    return f"{marks}{blank}{text}{blank}{marks}"
+
+
+def _longest_ticks(text: str) -> int:
+    """Wherever they stand: how far a mark may be indented is no concern of ours."""
+    return max((len(found) for found in _TICKS.findall(text)), default=0)
 
 
 def _shown_text(text: str) -> str:
