@@ -283,7 +283,6 @@ OTHER = {"type": "string", "title": "Other", "description": "Type your own answe
         (SINGLE, Answer(["a"], note="why"), {"question_0": "a", "question_0_custom": "why"}),
         (SINGLE, Answer(other="neither", note="why"), {"question_0_custom": "neither\nwhy"}),
         (MULTI, Answer(["a", "b"], "more"), {"question_0": ["a", "b"], "question_0_custom": "more"}),
-        (MULTI, Answer(["a"], note="why"), {"question_0": ["a"], "question_0_custom": "why"}),
     ],
 )
 def test_own_words_and_notes_go_into_the_one_field_that_claude_agent_acp_has_for_them(
