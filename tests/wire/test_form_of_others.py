@@ -295,6 +295,12 @@ def test_own_words_and_notes_go_into_the_one_field_that_claude_agent_acp_has_for
     assert (flaws(made, answered), content(made, answered)) == ([], filled)
 
 
+def test_a_note_beside_several_choices_is_not_taken_for_one_more_of_them() -> None:
+    made = form({"question_0": MULTI, "question_0_custom": {"type": "string"}})
+    words = "There is no place for a note here, and nobody would read it."
+    assert flaw_of(made, Answer(["a"], note="why")) == words
+
+
 def test_previews_come_with_the_options() -> None:
     options = [
         {"const": "a", "title": "a", "description": "the first", "_meta": {PREVIEW_META: {"preview": "# A"}}},

@@ -19,7 +19,7 @@ from askdesk.wire.form import Form, keys
 
 Shape: TypeAlias = Literal["safe", "exact"]
 
-META = "askdesk/ask"  # the whole ask, for clients that want more of it than a form holds
+ASK_META = "askdesk/ask"  # the whole ask, for clients that want more of it than a form holds
 CANCELLED_QUESTION = "User cancelled the question"
 ALLOW, ALWAYS, REJECT = "allow", "allow_always", "reject"
 OTHER, SKIP, DONE, CANCEL = "__other__", "__skip__", "__done__", "__cancel__"
@@ -86,7 +86,7 @@ def url_request(place: Place, ask: Ask, message: str, url: str) -> Json:
 
 def _ask_meta(ask: Ask) -> Json:
     questions = tool.written(ask.body) if isinstance(ask.body, Questions) else []
-    return {META: {"id": ask.id, "questions": questions}}
+    return {ASK_META: {"id": ask.id, "questions": questions}}
 
 
 def _for_air(schema: Json) -> Json:
