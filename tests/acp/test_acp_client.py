@@ -204,6 +204,14 @@ async def test_a_call_without_an_input_is_shown_with_all_that_is_told_of_it(desk
     assert person.bodies == [Permission("edit", told, "/", "Write x.py")]
 
 
+async def test_what_is_told_of_a_call_beside_its_input_is_shown_as_the_agents_words(desk: Desk) -> None:
+    told = {"content": [{"type": "diff", "path": "/etc/hosts", "newText": "b"}], "locations": [{"path": "/etc/hosts"}]}
+    person = Person(Denied())
+    await returned(desk, person, permission(toolCall={**CALL, **told}, options=[OPTIONS[0], OPTIONS[2]]))
+    claim = "\n".join(["`rm -r build`", json.dumps(told["content"]), json.dumps(told["locations"])])
+    assert person.bodies == [Permission("Bash", {"command": "rm -r build"}, "/", claim)]
+
+
 async def test_meta_cannot_overwrite_what_is_asked(desk: Desk) -> None:
     evil = {"sessionId": "evil", "session_id": "evil", "options": [], "toolCall": {}, "tool_call": {}}
     person = Person(Denied())

@@ -60,7 +60,8 @@ class Model(ScriptedModel):
 
 
 def permission(claude: Claude, command: str) -> Permission:
-    return Permission("Bash", {"command": command}, str(claude.project), command)
+    place = [{"path": str(claude.project / command.removeprefix("touch "))}]  # where it says that the call writes
+    return Permission("Bash", {"command": command}, str(claude.project), f"{command}\n{json.dumps(place)}")
 
 
 def first_sentence(result: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from askdesk.adapters.claude_sdk import ASK_TOOL
 from askdesk.core.model import Allowed, Answer, Denied, Permission, Question
 from askdesk.wire import acp, acp_ask, acp_tool, tool
 from askdesk.wire.acp_ask import Place, QuestionByPermission
@@ -51,6 +52,14 @@ def test_questions_are_shown_as_clients_of_the_permission_shape_know_them() -> N
             text("Which framework do you prefer?\n  - React: Popular UI library\n  - Vue: Progressive framework")
         ],
     }
+
+
+def test_our_own_tool_is_shown_with_its_questions_which_may_be_more() -> None:
+    assert acp_tool.OWN_TOOL == ASK_TOOL
+    asked = [{"question": f"Which {n}?", "header": "It", "options": [{"label": "a"}, {"label": "b"}]} for n in range(6)]
+    info = acp_tool.tool_info(ASK_TOOL, {"questions": asked})
+    words = "\n\n".join(f"Which {n}?\n  - a\n  - b" for n in range(6))
+    assert (info.title, info.kind, info.content) == ("It", "think", (text(words),))
 
 
 def test_questions_that_break_the_rules_are_shown_as_they_came() -> None:
@@ -151,7 +160,7 @@ def test_hostile_text_reaches_no_screen_as_it_is() -> None:
     assert raw == {"command": evil}
     assert "\\u001b" not in json.dumps(request)
     assert "\\u202e" not in json.dumps(request)
-    assert acp.screened("\x1b[1mx\ty") == "\\x1b[1mx\ty"
+    assert acp_tool.screened("\x1b[1mx\ty") == "\\x1b[1mx\ty"
     assert acp_tool.fenced("```\nout") == "````\n```\nout\n````"
 
 

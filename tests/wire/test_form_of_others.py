@@ -283,7 +283,6 @@ OTHER = {"type": "string", "title": "Other", "description": "Type your own answe
         (SINGLE, Answer(["a"], note="why"), {"question_0": "a", "question_0_custom": "why"}),
         (SINGLE, Answer(other="neither", note="why"), {"question_0_custom": "neither\nwhy"}),
         (MULTI, Answer(["a", "b"], "more"), {"question_0": ["a", "b"], "question_0_custom": "more"}),
-        (MULTI, Answer(["a"], note="why"), {"question_0": ["a"], "question_0_custom": "why"}),
     ],
 )
 def test_own_words_and_notes_go_into_the_one_field_that_claude_agent_acp_has_for_them(
@@ -294,6 +293,12 @@ def test_own_words_and_notes_go_into_the_one_field_that_claude_agent_acp_has_for
     assert (question.text, question.header, len(question.options)) == (MESSAGE, "DB", 2)
     answered = Answered([question.fit(answer)])
     assert (flaws(made, answered), content(made, answered)) == ([], filled)
+
+
+def test_a_note_beside_several_choices_is_not_taken_for_one_more_of_them() -> None:
+    made = form({"question_0": MULTI, "question_0_custom": {"type": "string"}})
+    words = "There is no place for a note here, and nobody would read it."
+    assert flaw_of(made, Answer(["a"], note="why")) == words
 
 
 def test_previews_come_with_the_options() -> None:

@@ -19,7 +19,7 @@ from claude_agent_sdk import (
 from claude_agent_sdk.types import Message, StreamEvent
 
 from askdesk.wire import acp
-from askdesk.wire.acp_tool import PLAN_TOOLS, Info, Json, tool_info
+from askdesk.wire.acp_tool import PLAN_TOOLS, Info, Json, screened, tool_info
 
 _DELTAS = {"text_delta": ("agent_message", "text"), "thinking_delta": ("agent_thought", "thinking")}
 _HELD_BACK = 8  # characters at the end of a piece, to which what the next one begins with may belong
@@ -95,7 +95,7 @@ class Updates:
     def _whole(self, kind: str, text: str, message_id: str | None) -> Iterator[Json]:
         """A text that was not streamed before."""
         if text and (message_id, kind) not in self._streamed:
-            yield acp.chunk(kind, acp.screened(text))
+            yield acp.chunk(kind, screened(text))
 
     def _called(self, call_id: str, name: str, given: Json, parent: str) -> Iterator[Json]:
         self._open[call_id] = (name, given)
@@ -105,7 +105,7 @@ class Updates:
     def _heard(self, message: UserMessage) -> Iterator[Json]:
         if isinstance(message.content, str):
             for printed in _PRINTED.findall(message.content):
-                yield acp.chunk("agent_message", acp.screened(printed))
+                yield acp.chunk("agent_message", screened(printed))
             return
         for block in message.content:
             if isinstance(block, ToolResultBlock):
@@ -135,11 +135,11 @@ class _Pieces:
             at -= 1
         self._held = text[at:]
         if at > 0:
-            yield acp.chunk(kind, acp.screened(text[:at]))
+            yield acp.chunk(kind, screened(text[:at]))
 
     def rest(self) -> Iterator[Json]:
         if self._held:
-            yield acp.chunk(self._kind, acp.screened(self._held))
+            yield acp.chunk(self._kind, screened(self._held))
         self._held = ""
 
 

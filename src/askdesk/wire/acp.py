@@ -15,6 +15,7 @@ from askdesk.wire.acp_tool import (
     changed_places,
     plan_entry,
     result_content,
+    screened,
     todo_entries,
     tool_info,
 )
@@ -57,11 +58,6 @@ def modes(current: str) -> Json:
 def chunk(kind: str, text: str) -> Json:
     """Some words: kind is agent_message, agent_thought or user_message."""
     return {"sessionUpdate": f"{kind}_chunk", "content": {"type": "text", "text": text}}
-
-
-def screened(text: str) -> str:
-    """Words for a screen, with their lines and tabs."""
-    return "\t".join(shown(part, lines=True) for part in text.split("\t"))
 
 
 def tool_call(call_id: str, name: str, given: Mapping[str, Any], info: Info, *, parent: str = "") -> Json:

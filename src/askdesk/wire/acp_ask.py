@@ -6,7 +6,7 @@ Whatever is not an explicit yes to something that was offered is none: an unknow
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -15,11 +15,11 @@ from askdesk.core.model import Allowed, Answer, Ask, Denied, Permission, Questio
 from askdesk.core.text import Shown, is_blank, shown
 from askdesk.wire import tool
 from askdesk.wire.acp_tool import Json, permission_info, text_content
-from askdesk.wire.form import Form
+from askdesk.wire.form import Form, keys
 
 Shape: TypeAlias = Literal["safe", "exact"]
 
-META = "askdesk/ask"  # the whole ask, for clients that want more of it than a form holds
+ASK_META = "askdesk/ask"  # the whole ask, for clients that want more of it than a form holds
 CANCELLED_QUESTION = "User cancelled the question"
 ALLOW, ALWAYS, REJECT = "allow", "allow_always", "reject"
 OTHER, SKIP, DONE, CANCEL = "__other__", "__skip__", "__done__", "__cancel__"
@@ -29,7 +29,7 @@ _AIR_LEGACY = "_askUserQuestionCustomAnswer"  # where released versions of JetBr
 
 
 class Words(NamedTuple):
-    """Our own words in what an editor shows. Clients know the words for something else, so they are always the same."""
+    """Our own words in what an editor shows. "Other (type custom answer)" is none of them: clients know it as it is."""
 
     allow: Shown = Shown("Allow")
     always: Shown = Shown("Always allow {rules} ({kept})")
@@ -86,7 +86,7 @@ def url_request(place: Place, ask: Ask, message: str, url: str) -> Json:
 
 def _ask_meta(ask: Ask) -> Json:
     questions = tool.written(ask.body) if isinstance(ask.body, Questions) else []
-    return {META: {"id": ask.id, "questions": questions}}
+    return {ASK_META: {"id": ask.id, "questions": questions}}
 
 
 def _for_air(schema: Json) -> Json:
@@ -305,16 +305,16 @@ class QuestionByPermission:
         return self._question.read(text).chosen if self._question.multi_select else ()
 
 
-def content(answers: Iterable[Answer | None]) -> Json:
+def content(answers: Sequence[Answer | None]) -> Json:
     """What was answered so far, as the content of a form that has it."""
     filled: Json = {}
-    for number, answer in enumerate(answers):
+    for key, answer in zip(keys(len(answers)), answers, strict=True):
         if answer and answer.chosen:
-            filled[f"question_{number}"] = list(answer.chosen) if answer.multi_select else answer.chosen[0]
+            filled[key] = list(answer.chosen) if answer.multi_select else answer.chosen[0]
         if answer and answer.other:
-            filled[f"question_{number}_custom"] = answer.other
+            filled[f"{key}_custom"] = answer.other
         if answer and answer.note:
-            filled[f"question_{number}_note"] = answer.note
+            filled[f"{key}_note"] = answer.note
     return filled
 
 

@@ -29,6 +29,7 @@ META = "askdesk"  # under which our own words stand in a response
 
 _LONGEST_MENTION = 300  # characters of an input that only tells which call is meant
 _CALL_FIELDS = ("title", "kind", "content", "locations", "rawInput")
+_TOLD_FIELDS = ("content", "locations")
 _UNCHANGED = (
     "NOT RUN: the person would allow this call only with another input, and ACP cannot pass that on, so it was "
     "refused. The input that they would allow: {}"
@@ -158,8 +159,12 @@ def call_input(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _claim(call: Mapping[str, Any]) -> str:
-    title = call.get("title")
-    return title if isinstance(title, str) and title != tool_name(call) else ""
+    """What the agent tells of the call beside its input: the title, and what it would show of it."""
+    title, given = call.get("title"), call_input(call)
+    words = title if isinstance(title, str) and title != tool_name(call) else ""
+    told = [call.get(field) for field in _TOLD_FIELDS] if given == call.get("rawInput") else []
+    shown = [json.dumps(value, ensure_ascii=False) for value in told if value]
+    return "\n".join(filter(None, (words, *shown)))
 
 
 def _always(options: Iterable[Offered]) -> list[Offered]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from askdesk.core.errors import InvalidAsk
+from askdesk.core.limits import CLAUDE, OPEN, Limits
 from askdesk.core.model import Permission, Questions
 from askdesk.core.text import Shown, cut, is_blank, shown, shown_json
 from askdesk.wire import tool
@@ -20,6 +21,7 @@ from askdesk.wire import tool
 Json: TypeAlias = dict[str, Any]
 
 PLAN_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"})  # shown as the plan they make
+OWN_TOOL = "mcp__askdesk__ask_people"  # as Claude Code calls it
 _LONGEST_TITLE = 200
 _STATUSES = ("pending", "in_progress", "completed")
 _TICKS = re.compile(r"`+")
@@ -56,7 +58,7 @@ def permission_info(permission: Permission) -> Info:
     hidden = given.keys() if info.title.endswith("…") else info.left
     content = [*info.content, *_fields({name: given[name] for name in given if name in hidden})]
     if permission.description and permission.tool == "ExitPlanMode" and "plan" not in given:
-        content.append(text_content(_shown_text(permission.description)))
+        content.append(text_content(screened(permission.description)))
     elif permission.description != given.get("description", "") and permission.description not in info.title:
         content.append(text_content(f"The agent says: {shown(permission.description)}"))
     return info._replace(content=tuple(content), left=frozenset())
@@ -127,7 +129,7 @@ def _write(given: _Input) -> Info:
 
 def _notebook(given: _Input) -> Info:
     path, source = given.text("notebook_path"), given.text("new_source")
-    content = (text_content(fenced(_shown_text(source))),) if source else ()
+    content = (text_content(fenced(screened(source))),) if source else ()
     left = given.left("notebook_path", "new_source")
     return Info(_named("Edit notebook", given.short(path)), "edit", content, _places(path), left)
 
@@ -158,7 +160,7 @@ def _list_folder(given: _Input) -> Info:
 
 def _fetch(given: _Input) -> Info:
     prompt = given.text("prompt")
-    content = (text_content(_shown_text(prompt)),) if prompt else ()
+    content = (text_content(screened(prompt)),) if prompt else ()
     return Info(_named("Fetch", given.text("url")), "fetch", content, left=given.left("url", "prompt"))
 
 
@@ -168,14 +170,14 @@ def _search(given: _Input) -> Info:
 
 def _subagent(given: _Input) -> Info:
     prompt = given.text("prompt")
-    content = (text_content(_shown_text(prompt)),) if prompt else ()
+    content = (text_content(screened(prompt)),) if prompt else ()
     title = _title(given.text("description") or "Task")
     return Info(title, "think", content, left=given.left("description", "prompt"))
 
 
 def _exit_plan(given: _Input) -> Info:
     plan = given.text("plan")
-    content = (text_content(_shown_text(plan)),) if plan else ()
+    content = (text_content(screened(plan)),) if plan else ()
     return Info(Shown("Approve the plan"), "switch_mode", content, left=given.left("plan", "planFilePath"))
 
 
@@ -189,10 +191,19 @@ def _planning(given: _Input) -> Info:
 
 def _questions(given: _Input) -> Info:
     """As clients of the permission shape know it: the first header, and the questions with their options."""
+    return _asked(given, tool.NAME, CLAUDE)
+
+
+def _ask_people(given: _Input) -> Info:
+    """Our own tool, which may ask more than Claude's."""
+    return _asked(given, OWN_TOOL, OPEN)
+
+
+def _asked(given: _Input, name: str, limits: Limits) -> Info:
     try:
-        questions = tool.parse({name: given.given[name] for name in ("questions",) if name in given.given})
+        questions = tool.parse({name: given.given[name] for name in ("questions",) if name in given.given}, limits)
     except InvalidAsk:
-        return Info(Shown(tool.NAME), "think", tuple(_fields(given.given)))
+        return Info(Shown(name), "think", tuple(_fields(given.given)))
     return questions_info(questions)
 
 
@@ -229,6 +240,7 @@ _TOOLS: dict[str, Callable[[_Input], Info]] = {
     "ExitPlanMode": _exit_plan,
     "EnterPlanMode": _enter_plan,
     tool.NAME: _questions,
+    OWN_TOOL: _ask_people,
     **dict.fromkeys(PLAN_TOOLS, _planning),
 }
 
@@ -241,7 +253,7 @@ def result_content(name: str, content: object, structure: object, *, failed: boo
     if failed:
         texts = [_ERROR_TAG.sub("", text) for text in texts]
     is_code = failed or name in ("Bash", "PowerShell", "Read", "Grep", "Glob", "LS")
-    shown_texts = (_shown_text(text) for text in texts)
+    shown_texts = (screened(text) for text in texts)
     return [text_content(fenced(text) if is_code else text) for text in shown_texts]
 
 
@@ -303,8 +315,8 @@ def diff(path: str, old: str | None, new: str) -> Json:
     return {
         "type": "diff",
         "path": path,
-        "oldText": None if old is None else _shown_text(old),
-        "newText": _shown_text(new),
+        "oldText": None if old is None else screened(old),
+        "newText": screened(new),
     }
 
 
@@ -326,8 +338,8 @@ def _longest_ticks(text: str) -> int:
     return max((len(found) for found in _TICKS.findall(text)), default=0)
 
 
-def _shown_text(text: str) -> str:
-    """Several lines for a screen, with their tabs."""
+def screened(text: str) -> str:
+    """Words for a screen, with their lines and tabs."""
     return "\t".join(shown(part, lines=True) for part in text.split("\t"))
 
 

@@ -85,7 +85,7 @@ class _Writer:
 
     def written(self) -> Form:
         properties: dict[str, Any] = {}
-        for key, question in zip(_keys(len(self._items)), self._items, strict=True):
+        for key, question in zip(keys(len(self._items)), self._items, strict=True):
             properties |= self._fields(key, question)
             if question.kind == "choice":
                 hint = self._words.other_multi if question.multi_select else self._words.other_single
@@ -104,7 +104,7 @@ class _Writer:
         described = {"description": description} if (description := self._description(question)) else {}
         return {
             name: _one_of(answers, title=_titled(option), **described)
-            for name, option in zip(_choice_keys(key, question), question.options, strict=True)
+            for name, option in zip(_choicekeys(key, question), question.options, strict=True)
         }
 
     def _field(self, question: Question) -> dict[str, Any]:
@@ -154,13 +154,13 @@ class _Writer:
         return written
 
 
-def _keys(count: int) -> list[str]:
+def keys(count: int) -> list[str]:
     """Names that sort as the questions do."""
     digits = len(str(count - 1))
     return [f"question_{number:0{digits}}" for number in range(count)]
 
 
-def _choice_keys(key: str, question: Question) -> list[str]:
+def _choicekeys(key: str, question: Question) -> list[str]:
     """Names for the options of a question that are asked for one by one; they sort before its other fields."""
     digits = len(str(max(len(question.options) - 1, 0)))
     return [f"{key}_choice_{number:0{digits}}" for number in range(len(question.options))]
@@ -198,9 +198,9 @@ def read(questions: Questions, content: Mapping[str, object]) -> tuple[Answer | 
     answers: list[Answer | None] = []
     problems: list[Problem] = []
     known: set[str] = {_SEND}
-    for key, question in zip(_keys(len(questions.items)), questions.items, strict=True):
+    for key, question in zip(keys(len(questions.items)), questions.items, strict=True):
         names = (key, f"{key}_custom", f"{key}_note")
-        choices = dict(zip(_choice_keys(key, question), question.options, strict=True))
+        choices = dict(zip(_choicekeys(key, question), question.options, strict=True))
         known.update(names, choices)
         picked = [option.label for name, option in choices.items() if content.get(name) == _YES]
         value, custom, note = (content.get(name) for name in names)
@@ -255,13 +255,13 @@ def filled(
 ) -> dict[str, str | float | list[str]]:
     """A form as somebody would send it to give these answers."""
     content: dict[str, str | float | list[str]] = {}
-    for key, question, answer in zip(_keys(len(questions.items)), questions.items, answers, strict=True):
+    for key, question, answer in zip(keys(len(questions.items)), questions.items, answers, strict=True):
         if answer is None:
             continue
         consts = {option.label: _const(number, option) for number, option in enumerate(question.options)}
         chosen = [consts[label] for label in answer.chosen]
         if chosen and question.multi_select and dialect == "narrow":
-            names = zip(_choice_keys(key, question), question.options, strict=True)
+            names = zip(_choicekeys(key, question), question.options, strict=True)
             content |= {name: _YES for name, option in names if option.label in answer.chosen}
         elif chosen:
             content[key] = chosen if question.multi_select else chosen[0]

@@ -288,7 +288,9 @@ def _blank(item: Item) -> dict[str, Value]:
 
 def _beside(item: Item, own: str, note: str) -> dict[str, Value]:
     """Own words and a note, in the fields that there are for them."""
-    noted = item.note or item.custom  # where there is none for notes, own words beside a choice are one
+    is_one = not (isinstance(item.field.rule, Choice) and item.field.rule.multi)
+    # Where there is none for notes, own words beside a choice are one; beside several they would be one more of them.
+    noted = item.note or (item.custom if is_one else None)
     if own and not item.custom:
         raise InvalidReply(f"This takes one of its options, not own words: {told(own)}.")
     if note and not noted:
