@@ -112,9 +112,16 @@ def test_questions_that_break_the_rules_are_shown_as_they_came() -> None:
         ),
         ("Grep", {"pattern": "x", "path": "src"}, 'grep "x" src', "search", [], []),
         ("Glob", {"pattern": "*.py"}, "Find `*.py`", "search", [], []),
-        ("WebFetch", {"url": "https://a.b", "prompt": "sum"}, "Fetch https://a.b", "fetch", [text("sum")], []),
+        (
+            "WebFetch",
+            {"url": "https://a.b", "prompt": "sum"},
+            "Fetch https://a.b",
+            "fetch",
+            [text("```\nsum\n```")],
+            [],
+        ),
         ("WebSearch", {"query": "acp"}, 'Search "acp"', "fetch", [], []),
-        ("Task", {"description": "Look", "prompt": "around"}, "Look", "think", [text("around")], []),
+        ("Task", {"description": "Look", "prompt": "around"}, "Look", "think", [text("```\naround\n```")], []),
         ("ExitPlanMode", {"plan": "# Do"}, "Approve the plan", "switch_mode", [text("# Do")], []),
         ("mcp__x__y", {"a": 1}, "mcp__x__y", "other", [text('```json\n{\n  "a": 1\n}\n```')], []),
         ("Bash", {"command": ["rm"]}, "Terminal", "execute", [], []),
@@ -145,9 +152,14 @@ def test_who_decides_on_a_call_sees_all_of_its_input() -> None:
         assert [key for key, value in given.items() if not isinstance(value, str) and key not in seen] == []
 
 
+def test_a_plan_hides_nothing_in_a_comment() -> None:
+    info = permission_info(Permission("ExitPlanMode", {"plan": "Tidy up <!-- and delete everything -->"}))
+    assert info.content == (text("Tidy up \\<!-- and delete everything -->"),)
+
+
 def test_what_the_agent_says_of_a_call_is_shown_as_its_own_words() -> None:
     info = acp_tool.permission_info(Permission("Bash", {"command": "rm x"}, description="only looks"))
-    assert info.content[-1] == text("The agent says: only looks")
+    assert info.content[-1] == text("The agent says:\n```\nonly looks\n```")
     plan = acp_tool.permission_info(Permission("ExitPlanMode", {}, description="# The plan"))
     assert plan.content == (text("# The plan"),)
 

@@ -58,9 +58,9 @@ def permission_info(permission: Permission) -> Info:
     hidden = given.keys() if info.title.endswith("…") else info.left
     content = [*info.content, *_fields({name: given[name] for name in given if name in hidden})]
     if permission.description and permission.tool == "ExitPlanMode" and "plan" not in given:
-        content.append(text_content(screened(permission.description)))
+        content.append(text_content(_prose(permission.description)))
     elif permission.description != given.get("description", "") and permission.description not in info.title:
-        content.append(text_content(f"The agent says: {shown(permission.description)}"))
+        content.append(text_content(f"The agent says:\n{fenced(shown(permission.description))}"))
     return info._replace(content=tuple(content), left=frozenset())
 
 
@@ -160,7 +160,7 @@ def _list_folder(given: _Input) -> Info:
 
 def _fetch(given: _Input) -> Info:
     prompt = given.text("prompt")
-    content = (text_content(screened(prompt)),) if prompt else ()
+    content = (text_content(fenced(screened(prompt))),) if prompt else ()
     return Info(_named("Fetch", given.text("url")), "fetch", content, left=given.left("url", "prompt"))
 
 
@@ -170,14 +170,14 @@ def _search(given: _Input) -> Info:
 
 def _subagent(given: _Input) -> Info:
     prompt = given.text("prompt")
-    content = (text_content(screened(prompt)),) if prompt else ()
+    content = (text_content(fenced(screened(prompt))),) if prompt else ()
     title = _title(given.text("description") or "Task")
     return Info(title, "think", content, left=given.left("description", "prompt"))
 
 
 def _exit_plan(given: _Input) -> Info:
     plan = given.text("plan")
-    content = (text_content(screened(plan)),) if plan else ()
+    content = (text_content(_prose(plan)),) if plan else ()
     return Info(Shown("Approve the plan"), "switch_mode", content, left=given.left("plan", "planFilePath"))
 
 
@@ -318,6 +318,11 @@ def diff(path: str, old: str | None, new: str) -> Json:
         "oldText": None if old is None else screened(old),
         "newText": screened(new),
     }
+
+
+def _prose(text: str) -> str:
+    """Markdown that hides nothing: a comment in it would not be shown."""
+    return screened(text).replace("<!", "\\<!")
 
 
 def fenced(text: str, language: str = "") -> str:
