@@ -153,7 +153,7 @@ def test_who_decides_on_a_call_sees_all_of_its_input() -> None:
 
 
 def test_a_plan_hides_nothing_in_a_comment() -> None:
-    info = permission_info(Permission("ExitPlanMode", {"plan": "Tidy up <!-- and delete everything -->"}))
+    info = acp_tool.permission_info(Permission("ExitPlanMode", {"plan": "Tidy up <!-- and delete everything -->"}))
     assert info.content == (text("Tidy up \\<!-- and delete everything -->"),)
 
 
