@@ -67,7 +67,7 @@ async def shown(
         editor.answers.update(answers or {})
         peer = Peer({}, writer, reader)
         hearing = asyncio.ensure_future(peer.run())
-        surface = acp_editor.Editor(desk, peer, client, house(desk, **more), "session_1", Updates("/work"))
+        surface = acp_editor.Editor(desk, peer, client, house(desk, **more), "session_1", Updates("/srv"))
         ask = await desk.post(Questions(questions or (DATABASE,)), asker=Asker("claude"), key="toolu_1")
         showing = asyncio.ensure_future(surface.show(ask))
         try:

@@ -74,11 +74,11 @@ def test_questions_that_break_the_rules_are_shown_as_they_came() -> None:
         ("Bash", {"command": "ls\n-l"}, "`ls\\n-l`", "execute", [text("```sh\nls\n-l\n```")], []),
         (
             "Edit",
-            {"file_path": "/work/a.py", "old_string": "1", "new_string": "2\t3"},
+            {"file_path": "/srv/a.py", "old_string": "1", "new_string": "2\t3"},
             "Edit a.py",
             "edit",
-            [{"type": "diff", "path": "/work/a.py", "oldText": "1", "newText": "2\t3"}],
-            [{"path": "/work/a.py"}],
+            [{"type": "diff", "path": "/srv/a.py", "oldText": "1", "newText": "2\t3"}],
+            [{"path": "/srv/a.py"}],
         ),
         (
             "MultiEdit",
@@ -96,19 +96,19 @@ def test_questions_that_break_the_rules_are_shown_as_they_came() -> None:
         ),
         (
             "Write",
-            {"file_path": "/work/a.py", "content": "x\n"},
+            {"file_path": "/srv/a.py", "content": "x\n"},
             "Write a.py",
             "edit",
-            [{"type": "diff", "path": "/work/a.py", "oldText": None, "newText": "x\n"}],
-            [{"path": "/work/a.py"}],
+            [{"type": "diff", "path": "/srv/a.py", "oldText": None, "newText": "x\n"}],
+            [{"path": "/srv/a.py"}],
         ),
         (
             "Read",
-            {"file_path": "/work/a.py", "offset": 10, "limit": 5},
+            {"file_path": "/srv/a.py", "offset": 10, "limit": 5},
             "Read a.py (10 - 14)",
             "read",
             [],
-            [{"path": "/work/a.py", "line": 10}],
+            [{"path": "/srv/a.py", "line": 10}],
         ),
         ("Grep", {"pattern": "x", "path": "src"}, 'grep "x" src', "search", [], []),
         ("Glob", {"pattern": "*.py"}, "Find `*.py`", "search", [], []),
@@ -130,7 +130,7 @@ def test_questions_that_break_the_rules_are_shown_as_they_came() -> None:
 def test_a_call_has_a_title_a_kind_content_and_places(
     name: str, given: dict[str, Any], title: str, kind: str, content: list[Any], locations: list[Any]
 ) -> None:
-    info = acp_tool.tool_info(name, given, "/work")
+    info = acp_tool.tool_info(name, given, "/srv")
     assert (info.title, info.kind, [*info.content], [*info.locations]) == (title, kind, content, locations)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +25,7 @@ class Kept(NamedTuple):
     note: bytes | None
 
 
-class SettingsFile:
+class SettingsFile(ABC):
     """Where it is a link, what it leads to is changed."""
 
     def __init__(self, path: Path) -> None:
@@ -38,9 +39,9 @@ class SettingsFile:
     def text(self) -> str:
         return "" if self.raw is None else self.raw.decode("utf-8", "replace")
 
+    @abstractmethod
     def without_us(self) -> bytes | None:
         """What the file holds without what is ours, for when somebody changed it since we were installed."""
-        raise NotImplementedError
 
     def uninstalled(self) -> bytes | None:
         """What the file will hold without us: to the byte what it was, unless somebody changed it since."""
