@@ -110,7 +110,7 @@ class DeskTools:
     async def _called(self, name: str, given: Mapping[str, Any], caller: Caller) -> Told | Wanted:
         asker = self._asker(caller.name)
         if name == mcp.COLLECT:
-            return await self._collected(_Wanted.of(given), caller, asker)
+            return await self._collected(_Collecting.of(given), caller, asker)
         if name not in (mcp.ASK, mcp.PERMIT, mcp.LEAVE):
             return Told(_NO_TOOL.format(quoted(name)), is_error=True)
         ask_id = _text(given, "ask_id") if name != mcp.LEAVE else ""
@@ -221,7 +221,7 @@ class DeskTools:
             raise UnknownAsk(ask_id)
         return entry
 
-    async def _collected(self, wanted: _Wanted, caller: Caller, asker: Asker) -> Told:
+    async def _collected(self, wanted: _Collecting, caller: Caller, asker: Asker) -> Told:
         patience = self._showing.patience(caller) if wanted.wait else 0
         if wanted.ask_id:
             return await self._waited(await self._known(wanted.ask_id, asker), patience, caller, asker)
@@ -270,14 +270,14 @@ class _Found(NamedTuple):
     is_awaited: bool = True
 
 
-class _Wanted(NamedTuple):
+class _Collecting(NamedTuple):
     """What collect_answers is asked for."""
 
     ask_id: str
     wait: bool
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> _Wanted:
+    def of(cls, given: Mapping[str, Any]) -> _Collecting:
         ask_id = _text(given, "ask_id")
         wait = given.get("wait", bool(ask_id))
         problems = [] if isinstance(wait, bool) else [Problem("wait", f"must be true or false, is {quoted(wait)}")]
