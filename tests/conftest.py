@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
+from tests.postgres import cluster, postgres  # noqa: F401 - fixtures
 
 from askdesk.core.desk import Desk
 from askdesk.open import AGENT_VARIABLES

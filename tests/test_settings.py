@@ -32,6 +32,7 @@ def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
         max_bytes=1_000_000,
         max_depth=32,
         busy_seconds=5.0,
+        postgres_connections=8,
         asks_a_minute=600,
         plain=False,
         screen_reader=False,
@@ -50,7 +51,7 @@ def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
         'by = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\nasks_a_minute = 7\n'
         'plain = true\nscreen_reader = true\nlanguage = "es"\n'
         '[notify]\nurls = ["ntfy://one", " mailto://ana:x@y "]\ndetail = "names"\nafter = 0.5\n'
-        "[dialog]\nseconds = 0.2\n[host]\nseconds = 90\n"
+        "[dialog]\nseconds = 0.2\n[host]\nseconds = 90\n[postgres]\nconnections = 3\n"
     )
 
     assert load(written(tmp_path, text)) == Settings(
@@ -58,6 +59,7 @@ def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
         max_bytes=10,
         max_depth=4,
         busy_seconds=0.5,
+        postgres_connections=3,
         asks_a_minute=7,
         plain=True,
         screen_reader=True,

@@ -45,20 +45,26 @@ Surface: TypeAlias = Literal["auto", "terminal", "plain", "none"]
 
 
 @asynccontextmanager
-async def open_desk(store: str | None = None, *, limits: Limits = OPEN, create: bool = True) -> AsyncIterator[Desk]:
+async def open_desk(
+    store: str | None = None, *, limits: Limits = OPEN, create: bool = True, patience: float | None = None
+) -> AsyncIterator[Desk]:
     """The desk at a store's URL, by default the one in the settings. What is due is expired first.
 
-    Without `create`, a store that is not there is an error instead of an empty one.
+    Without `create`, a store that is not there is an error instead of an empty one. A database that is away is tried
+    again for `patience` seconds; by default as long as it may take to start anew.
     """
     settings = load()
     opened = await open_store(
         store or settings.store,
         busy_seconds=settings.busy_seconds,
+        patience=patience,
+        connections=settings.postgres_connections,
         create=create,
         asker_token=settings.token,
         answerer_token=settings.answer_token,
     )
-    desk = Desk(opened, limits=sized(limits, settings))
+    # Where many machines share a store, its clock is theirs: so all agree on what is due.
+    desk = Desk(opened, limits=sized(limits, settings), clock=getattr(opened, "clock", None))
     try:
         await desk.store.expire(desk.now())
         yield desk
@@ -70,6 +76,8 @@ async def open_store(
     url: str,
     *,
     busy_seconds: float = 5.0,
+    patience: float | None = None,
+    connections: int = 8,
     create: bool = True,
     asker_token: str = "",
     answerer_token: str = "",
@@ -88,7 +96,18 @@ async def open_store(
         from askdesk.stores.http import HTTPStore
 
         return await HTTPStore.open(url, asker_token=asker_token, answerer_token=answerer_token)
-    raise InvalidSettings([Problem("store", f"takes sqlite:///path, a path, https://… or memory:, got {quoted(url)}")])
+    if scheme in ("postgresql", "postgres"):
+        from askdesk.stores.patience import PATIENCE
+        from askdesk.stores.postgres import PostgresStore
+
+        return await PostgresStore.open(
+            url,
+            patience=PATIENCE if patience is None else patience,
+            connections=connections,
+            create=create,
+        )
+    takes = "sqlite:///path, a path, postgresql://…, https://… or memory:"
+    raise InvalidSettings([Problem("store", f"takes {takes}, got {quoted(url)}")])
 
 
 def _scheme(url: str) -> str:

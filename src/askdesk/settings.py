@@ -42,6 +42,7 @@ class Settings(NamedTuple):
     max_bytes: int
     max_depth: int
     busy_seconds: float
+    postgres_connections: int
     asks_a_minute: int
     plain: bool
     screen_reader: bool
@@ -101,7 +102,7 @@ SETTINGS = (
         str,
         lambda environ: _sqlite_url(_data_folder(environ) / "askdesk" / "askdesk.db"),
         "an SQLite file in the user's data folder",
-        "where asks are kept: `sqlite:///path/to/file.db`, a path, `memory:`, or a desk server's `https://…`",
+        "where asks are kept: `sqlite:///path/to/file.db`, a path, `postgresql://…`, `memory:`, or a desk server's `https://…`",
     ),
     Setting(
         "token",
@@ -135,7 +136,15 @@ SETTINGS = (
         float,
         lambda _: 5.0,
         "5",
-        "how long to wait for a store that another process has locked",
+        "how long to wait for a store that another process has locked, and a server for a database that is away",
+    ),
+    Setting(
+        "postgres.connections",
+        "ASKDESK_POSTGRES_CONNECTIONS",
+        int,
+        lambda _: 8,
+        "8",
+        "the most connections of one process to a PostgreSQL store, beside the one that listens",
     ),
     Setting(
         "asks_a_minute",

@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 
 from askdesk.core.errors import StoreError
-from askdesk.stores.migrate import sqlite_migrations
+from askdesk.stores.migrate import migrations
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.store_contract import a_settlement, an_ask
 
@@ -123,7 +123,7 @@ class OtherProcess:
 
     async def become_nobody(self) -> None:
         """Give up every right over other people's files, where there are any to give up."""
-        sqlite_migrations()  # read now: nobody may not be able to
+        migrations("sqlite")  # read now: nobody may not be able to
         if os.geteuid() == 0:
             os.setgroups([])
             os.setgid(NOBODY)

@@ -8,6 +8,7 @@ from tests.stores.remote import in_step
 
 from askdesk.core.store import Store
 from askdesk.stores.memory import MemoryStore
+from askdesk.stores.postgres import PostgresStore
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.store_contract import SHELF_RULES, STORE_RULES, Reopen, Rule
 
@@ -15,11 +16,14 @@ pytestmark = pytest.mark.anyio
 RULES = [*STORE_RULES, *SHELF_RULES]
 
 
-@pytest.fixture(params=["memory", "sqlite", "http to memory", "http to sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "http to memory", "http to sqlite", "http to postgres"])
 async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Reopen]:
     memory = MemoryStore()
+    postgres = request.getfixturevalue("postgres") if request.param.endswith("postgres") else ""
 
     async def reopen() -> Store:
+        if postgres:
+            return await PostgresStore.open(postgres)
         return memory if request.param.endswith("memory") else await SQLiteStore.open(tmp_path / "desk.db")
 
     if not request.param.startswith("http"):

@@ -44,6 +44,7 @@ from askdesk.server import problems, tokens
 from askdesk.stores import http_calls
 from askdesk.stores.http import HTTPStore
 from askdesk.stores.memory import MemoryStore
+from askdesk.stores.patience import pauses
 from askdesk.testing.store_contract import a_settlement, an_ask
 
 pytestmark = pytest.mark.anyio
@@ -251,7 +252,7 @@ async def test_an_address_where_nobody_listens_is_tried_again_and_told(caplog: p
 
 
 async def test_pauses_grow_and_no_two_clients_make_the_same() -> None:
-    longest, shortest = http_calls.pauses(lambda: 1.0), http_calls.pauses(lambda: 0.0)
+    longest, shortest = pauses(lambda: 1.0), pauses(lambda: 0.0)
 
     assert [next(longest) for _ in range(8)] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     assert [next(shortest) for _ in range(3)] == [0.025, 0.05, 0.1]

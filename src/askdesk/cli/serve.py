@@ -88,7 +88,8 @@ async def _serve(given: Namespace, address: Address) -> int:
     from askdesk.surfaces import serving
 
     settings = load()
-    async with open_desk(given.store) as desk:
+    # Whoever calls can call again, so a server does not try for as long as a program of its own would.
+    async with open_desk(given.store, patience=settings.busy_seconds) as desk:
         listening = address.listen()
         url = address.url(listening.getsockname()[1])
         service = Service(

@@ -31,9 +31,10 @@ from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Allowed, Answered, Ask, Declined, Denied, Entry, Expired, Settlement, Withdrawn
 from askdesk.core.owed import OWED
 from askdesk.core.store import Document, Page, State, check_document
-from askdesk.stores.http_calls import PATIENCE, Calls, Kind, Pauses, Tokens, pauses
+from askdesk.stores.http_calls import Calls, Kind, Tokens
 from askdesk.stores.http_connection import Address
 from askdesk.stores.http_events import SILENCE, Events
+from askdesk.stores.patience import PATIENCE, Pauses, pauses
 from askdesk.wire import api
 
 log = logging.getLogger("askdesk")

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
-from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -32,6 +30,7 @@ from askdesk.core.errors import (
     VersionConflict,
 )
 from askdesk.stores.http_connection import Address, Answer, Connections, Lost, Request, Result, Token
+from askdesk.stores.patience import TOLD_AFTER, Pauses
 from askdesk.wire.api import ProblemDocument
 
 log = logging.getLogger("askdesk")
@@ -39,25 +38,14 @@ log = logging.getLogger("askdesk")
 _T = TypeVar("_T")
 Kind: TypeAlias = Literal["asker", "answerer"]
 By: TypeAlias = Kind | Literal["anybody"]
-Pauses: TypeAlias = Callable[[], Iterator[float]]
 
-PATIENCE = 60.0  # seconds: longer than a desk server takes to start anew
 SETTINGS: dict[Kind, str] = {"asker": "ASKDESK_TOKEN", "answerer": "ASKDESK_ANSWER_TOKEN"}
 PROBLEM = "urn:askdesk:problem:"
 JSON = "application/json"
 PROBLEM_TYPE = "application/problem+json"
-TOLD_AFTER = 5  # failures: about a second, which a restart takes and nobody needs to hear of
 _ANSWER_SECONDS = 30.0
 _LATER = (408, 429, 502, 503, 504)  # what a server, or a proxy before it, says of a moment that passes
 _encoder = msgspec.json.Encoder()
-
-
-def pauses(chance: Callable[[], float] = random.random) -> Iterator[float]:
-    """How long to wait before each next try: longer and longer, and no two clients as long."""
-    pause = 0.05
-    while True:
-        yield pause * (0.5 + chance() / 2)
-        pause = min(2 * pause, 2.0)
 
 
 class Tokens:

@@ -17,8 +17,9 @@ import msgspec
 from msgspec import Struct
 
 from askdesk.core.hints import Heard
-from askdesk.stores.http_calls import PROBLEM_TYPE, TOLD_AFTER, Pauses
+from askdesk.stores.http_calls import PROBLEM_TYPE
 from askdesk.stores.http_connection import GOODBYE_SECONDS, Address, Request, Token, break_off, words
+from askdesk.stores.patience import TOLD_AFTER, Pauses
 
 log = logging.getLogger("askdesk")
 

@@ -22,8 +22,9 @@ class Migration(NamedTuple):
 
 
 @cache
-def sqlite_migrations() -> tuple[Migration, ...]:
-    folder = Path(__file__).parent / "sql" / "sqlite"  # importlib.resources takes longer to load than all of this
+def migrations(database: str) -> tuple[Migration, ...]:
+    """What there is in `sql/sqlite` or `sql/postgres`."""
+    folder = Path(__file__).parent / "sql" / database  # importlib.resources takes longer to load than all of this
     scripts = sorted((path for path in folder.iterdir() if path.name.endswith(".sql")), key=lambda path: path.name)
     return tuple(Migration(MAJOR * 1000 + int(path.name[:4]), path.read_text("utf-8")) for path in scripts)
 
@@ -47,11 +48,14 @@ def check_known(database: apsw.Connection) -> int:
     """The schema's number; StoreTooNew where a newer major version was here."""
     version = int(database.pragma("user_version"))
     if version // 1000 > MAJOR:
-        name = database.db_filename("main")
-        raise StoreTooNew(f"{name}: its schema is {version // 1000}.x; this askdesk knows {MAJOR}.x: upgrade it")
+        raise too_new(database.db_filename("main"), version)
     return version
+
+
+def too_new(name: str, version: int) -> StoreTooNew:
+    return StoreTooNew(f"{name}: its schema is {version // 1000}.x; this askdesk knows {MAJOR}.x: upgrade it")
 
 
 def _pending(database: apsw.Connection) -> tuple[Migration, ...]:
     version = check_known(database)
-    return tuple(migration for migration in sqlite_migrations() if migration.number > version)
+    return tuple(migration for migration in migrations("sqlite") if migration.number > version)

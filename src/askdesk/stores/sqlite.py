@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -17,16 +16,11 @@ from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
 from askdesk.core.strict import text_flaw
+from askdesk.stores.rows import BEYOND, entry, microseconds, readable
 from askdesk.stores.sqlite_file import SQLiteFile, Version
 from askdesk.wire import record
 
-log = logging.getLogger("askdesk")
-
-Row: TypeAlias = tuple[str, str | None]
 Values: TypeAlias = tuple[str | int | None, ...] | dict[str, str | int]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 # How often another process's changes are looked for: often within a minute of the last one, then at rest.
 _YOUNG_SECONDS, _YOUNG_PAUSE, _OLD_PAUSE = 60.0, 0.025, 0.1
@@ -52,7 +46,6 @@ _PAGES = {
     ("settled", False): "settlement IS NOT NULL AND {place} > ? ORDER BY {place}",
     ("settled", True): "settlement IS NOT NULL AND {place} < ? ORDER BY {place} DESC",
 }
-_BEYOND = 2**62
 _LISTED = "SELECT record, settlement, changed, id FROM asks WHERE"
 # The index goes first, in the order of the page: so a page is found without looking at every match.
 _FOUND = """SELECT record, settlement, changed, id FROM search CROSS JOIN asks ON changed = search.rowid
@@ -92,7 +85,7 @@ class SQLiteStore:
         def add(database: apsw.Connection) -> Ask:
             if ask.key is not None and (rows := _fetch(database, _BY_KEY, (ask.asker.project, ask.key))):
                 return record.decode_ask(rows[0][0])
-            deadline = _microseconds(ask.deadline) if ask.deadline else None
+            deadline = microseconds(ask.deadline) if ask.deadline else None
             database.execute(INSERT, (ask.id, ask.asker.project, ask.key, text, deadline))
             if not database.changes():
                 return record.decode_ask(_fetch(database, _BY_ID, (ask.id,))[0][0])
@@ -110,7 +103,7 @@ class SQLiteStore:
             raise UnknownAsk(ask_id)
 
         def settle(database: apsw.Connection) -> Settlement | None:
-            now = _microseconds(settlement.at)
+            now = microseconds(settlement.at)
             database.execute(SETTLE, {"id": ask_id, "settlement": text, "now": now})
             if database.changes():
                 return settlement
@@ -130,14 +123,14 @@ class SQLiteStore:
         query = (ask_id,)
         if text_flaw(ask_id) or not (rows := self._file.read(lambda database: _fetch(database, _BY_ID, query))):
             raise UnknownAsk(ask_id)
-        return _entry(rows[0])
+        return entry(*rows[0])
 
     async def page(
         self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False, text: str = ""
     ) -> Page:
         start = position(after)
         if start is None:
-            start = _BEYOND if newest else 0
+            start = BEYOND if newest else 0
         values: Values = (start, limit + 1)
         if wanted := search.query(text):
             await self._index.catch_up()
@@ -147,13 +140,13 @@ class SQLiteStore:
         def page(database: apsw.Connection) -> Page:
             rows = _fetch(database, f"{select} {_PAGES[state, newest].format(place=place)} LIMIT ?", values)
             more = str(rows[limit - 1][2]) if len(rows) > limit else None
-            entries = (_readable(asked, settlement, ask_id) for asked, settlement, _, ask_id in rows[:limit])
+            entries = (readable(asked, settlement, ask_id) for asked, settlement, _, ask_id in rows[:limit])
             return Page(tuple(entry for entry in entries if entry is not None), more)
 
         return await self._file.read_apart(page)
 
     async def expire(self, now: datetime) -> tuple[str, ...]:
-        moment = (_microseconds(now),)
+        moment = (microseconds(now),)
         if not self._file.read(lambda database: _fetch(database, f"{_DUE} LIMIT 1", moment)):
             return ()
         text = record.encode(expiry(now))
@@ -321,7 +314,7 @@ def _next_batch(database: apsw.Connection) -> _Batch:
 
 def _indexed(row: tuple[int, int, str, str | None, str]) -> _Indexed:
     seq, changed, text, settlement, ask_id = row
-    entry = _readable(text, settlement, ask_id)
+    entry = readable(text, settlement, ask_id)
     return _Indexed(seq, changed, settlement is None, " ".join(search.terms(entry)) if entry is not None else None)
 
 
@@ -370,21 +363,3 @@ def _fetch(database: apsw.Connection, query: str, values: Values = ()) -> list[A
 def _document(database: apsw.Connection, name: str) -> Document | None:
     rows = _fetch(database, "SELECT name, value, version FROM shelf WHERE name = ?", (name,))
     return Document(*rows[0]) if rows else None
-
-
-def _readable(text: str, settlement: str | None, ask_id: str) -> Entry | None:
-    """The entry, or None where only a newer version can read it: one of them must not hide the others."""
-    try:
-        return _entry((text, settlement))
-    except StoreError as error:
-        log.warning("ask %s is left out: %s", ask_id, error)
-        return None
-
-
-def _entry(row: Row) -> Entry:
-    text, settlement = row
-    return Entry(record.decode_ask(text), record.decode_settlement(settlement) if settlement else None)
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND

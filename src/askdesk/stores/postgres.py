@@ -1,0 +1,287 @@
+"""Asks and documents in a PostgreSQL database, for any number of servers. The database decides every race."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from askdesk.core import search
+from askdesk.core.clock import Clock
+from askdesk.core.errors import StoreBusy, StoreError, StoreGone, UnknownAsk, VersionConflict
+from askdesk.core.hints import Heard, Hints, Stop
+from askdesk.core.model import Ask, Entry, Settlement
+from askdesk.core.store import Document, Page, State, check_document, expiry, position
+from askdesk.core.strict import text_flaw
+from askdesk.stores.patience import PATIENCE
+from askdesk.stores.postgres_database import MOST_CONNECTIONS, Connection, Database, statement
+from askdesk.stores.postgres_migrate import migrate_postgres
+from askdesk.stores.postgres_search import Index
+from askdesk.stores.postgres_session import Session
+from askdesk.stores.rows import BEYOND, entry, microseconds, readable
+from askdesk.wire import record
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_MOST_IN_A_BATCH = 500
+_MOST_EXPIRED = 1000  # in one commit
+
+
+class PostgresStore:
+    """Made by `await PostgresStore.open(url)`. Belongs to one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.shelf = PostgresShelf(database)
+        self._index = Index(database)
+        self._hints = Hints()
+        self._session = Session(database, self._hints)
+        self._adding = _Together(self._add)
+        self._settling = _Together(self._settle)
+
+    @classmethod
+    async def open(
+        cls, url: str, *, patience: float = PATIENCE, connections: int = MOST_CONNECTIONS, create: bool = True
+    ) -> PostgresStore:
+        """The desk in the database at a URL, made there first where there is none.
+
+        A database that is away is tried again for `patience` seconds before a verb fails. It takes so many connections
+        at the most, and one more to listen.
+        """
+        database = await Database.open(url, patience=patience, most=connections)
+        try:
+            await migrate_postgres(database, create=create)
+        except BaseException:
+            await database.close()
+            raise
+        return cls(database)
+
+    @property
+    def clock(self) -> Clock:
+        """The database's, for every desk that keeps its asks here."""
+        return self._database.clock
+
+    @property
+    def address(self) -> str:
+        return self._database.address
+
+    @property
+    def is_proxied(self) -> bool:
+        """Whether a pooling proxy stands before the database, so that changes by others are looked for, not heard."""
+        return self._database.is_proxied
+
+    async def alone(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something in one of all processes that would, and in another one once that is gone."""
+        await self._session.alone(work)
+
+    async def add(self, ask: Ask) -> Ask:
+        if await self._adding.send(_Added(ask, record.encode(ask))):
+            return ask
+        if ask.key is not None and (rows := await self._database.fetch("by_key", ask.asker.project, ask.key)):
+            return record.decode_ask(rows[0]["record"])
+        rows = await self._database.fetch("by_id", ask.id)
+        return record.decode_ask(rows[0]["record"])
+
+    async def _add(self, items: list[_Added]) -> list[bool]:
+        """Which of them are new."""
+        asks = [item.ask for item in items]
+        deadlines = [microseconds(ask.deadline) if ask.deadline else None for ask in asks]
+        projects, keys = [ask.asker.project for ask in asks], [ask.key for ask in asks]
+        texts = [item.record for item in items]
+        rows = await self._database.fetch("add", [ask.id for ask in asks], projects, keys, texts, deadlines)
+        added = {row["id"]: row["changed"] for row in rows}
+        for ask_id, changed in added.items():
+            self._told(ask_id, changed, new=True)
+        return [added.pop(ask.id, None) is not None for ask in asks]  # of two with one id, the first
+
+    async def settle(self, ask_id: str, settlement: Settlement) -> Settlement:
+        text, now = record.encode(settlement), microseconds(settlement.at)
+        if text_flaw(ask_id):
+            raise UnknownAsk(ask_id)
+        while True:
+            if await self._settling.send(_Settled(ask_id, text, now)):
+                return settlement
+            rows = await self._database.fetch("by_id", ask_id)
+            if not rows:
+                raise UnknownAsk(ask_id)
+            standing, deadline = rows[0]["settlement"], rows[0]["deadline"]
+            if standing is not None:
+                return record.decode_settlement(standing)
+            if deadline is not None and deadline <= now:
+                await self.expire(settlement.at)
+            # Else it was added in the very moment in which it was to be settled, and was not seen.
+
+    async def _settle(self, items: list[_Settled]) -> list[bool]:
+        """Which of them stand."""
+        first = {item.ask_id: item for item in reversed(items)}  # of two that settle the same ask, the first
+        ids, texts, moments = (list(column) for column in zip(*first.values(), strict=True))
+        rows = await self._database.fetch("settle", ids, texts, moments)
+        settled = {row["id"]: row["changed"] for row in rows}
+        for ask_id, changed in settled.items():
+            self._told(ask_id, changed)
+        return [item.ask_id in settled and first[item.ask_id] is item for item in items]
+
+    def _told(self, ask_id: str, changed: int, *, new: bool = False) -> None:
+        self._session.told(changed)
+        self._hints.tell(ask_id, new=new)
+
+    async def get(self, ask_id: str) -> Entry:
+        if text_flaw(ask_id) or not (rows := await self._database.fetch("by_id", ask_id)):
+            raise UnknownAsk(ask_id)
+        return entry(rows[0]["record"], rows[0]["settlement"])
+
+    async def page(
+        self, state: State, *, after: str | None = None, limit: int = 50, newest: bool = False, text: str = ""
+    ) -> Page:
+        start = position(after)
+        if start is None:
+            start = BEYOND if newest else 0
+        if wanted := search.query(text):
+            return await self._index.page(state, wanted, start, limit, newest=newest)
+        rows = await self._database.fetch(f"page_{state}_{'newest' if newest else 'oldest'}", start, limit + 1)
+        more = str(rows[limit - 1]["changed"]) if len(rows) > limit else None
+        entries = (readable(row["record"], row["settlement"], row["id"]) for row in rows[:limit])
+        return Page(tuple(each for each in entries if each is not None), more)
+
+    async def expire(self, now: datetime) -> tuple[str, ...]:
+        moment, text = microseconds(now), record.encode(expiry(now))
+        expired: list[str] = []
+        while (await self._database.fetch("any_due", moment))[0][0]:
+            for row in await self._database.fetch("expire", moment, text, _MOST_EXPIRED):
+                expired.append(row["id"])
+                self._told(row["id"], row["changed"])
+        return tuple(expired)
+
+    def hints(self, heard: Heard, ask_id: str | None = None) -> Stop:
+        self._session.begin()
+        return self._hints.listen(heard, ask_id)
+
+    async def close(self) -> None:
+        await self._adding.close()
+        await self._settling.close()
+        await self._session.close()
+        await self._database.close()
+
+
+class PostgresShelf:
+    """Documents in the same database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, name: str) -> Document | None:
+        check_document(name, None)
+        rows = await self._database.fetch("document", name)
+        return Document(*rows[0]) if rows else None
+
+    async def put(self, name: str, value: str | None, *, expect: int | None = None) -> Document | None:
+        check_document(name, value)
+        write = _Write(name, value, expect)
+        while True:
+            if version := await self._database.run(write):
+                return None if value is None else Document(name, value, version)
+            if expect is None:
+                return None  # nothing was there to be removed
+            there = await self.get(name)
+            found = there.version if there else 0
+            if found != expect:
+                if write.tries > 1 and (there.value if there else None) == value:
+                    return there  # written by an earlier try, of which only the answer was lost
+                raise VersionConflict(name, expect, found)
+            if value is None:
+                return None  # nothing was to be there, and nothing is
+            # Else what stood in the way was removed in this very moment.
+
+    async def list(self, prefix: str = "") -> tuple[Document, ...]:
+        check_document(prefix, None)
+        return tuple(Document(*row) for row in await self._database.fetch("documents", prefix))
+
+
+class _Write:
+    """One write of a document, which counts how often it was tried."""
+
+    def __init__(self, name: str, value: str | None, expect: int | None) -> None:
+        self.name, self.value, self.expect, self.tries = name, value, expect, 0
+
+    async def __call__(self, connection: Connection) -> int:
+        """The version that was written or removed; 0 where nothing was."""
+        if self.value is None and self.expect == 0:
+            return 0  # there is nothing to remove
+        self.tries += 1
+        query, *values = self._query()
+        return await connection.fetchval(statement(query), *values) or 0
+
+    def _query(self) -> tuple[Any, ...]:
+        name, value, expect = self.name, self.value, self.expect
+        if value is None:
+            return ("remove", name) if expect is None else ("remove_version", name, expect)
+        if expect is None:
+            return ("put", name, value)
+        return ("put_new", name, value) if expect == 0 else ("put_over", name, value, expect)
+
+
+class _Added(NamedTuple):
+    ask: Ask
+    record: str
+
+
+class _Settled(NamedTuple):
+    ask_id: str
+    text: str
+    at: int
+
+
+class _Together(Generic[_Item, _Result]):
+    """Sends at once what comes alone, and together what gathers while something is under way: one commit serves all.
+
+    What was begun goes on, also where its caller is cancelled.
+    """
+
+    def __init__(self, send: Callable[[list[_Item]], Awaitable[list[_Result]]]) -> None:
+        self._send = send
+        self._gathered: list[tuple[_Item, asyncio.Future[_Result]]] = []
+        self._sending: asyncio.Task[None] | None = None
+
+    async def send(self, item: _Item) -> _Result:
+        done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self._gathered.append((item, done))
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.ensure_future(self._send_all())
+        return await done
+
+    async def _send_all(self) -> None:
+        while self._gathered:
+            batch = self._gathered[:_MOST_IN_A_BATCH]
+            del self._gathered[:_MOST_IN_A_BATCH]
+            try:
+                results = await self._send([item for item, _ in batch])
+            except (StoreGone, StoreBusy) as error:  # for one as for all
+                _deliver(batch, [error] * len(batch))
+            except StoreError:  # one of them spoils it for all: let each stand for itself
+                _deliver(batch, [await self._alone(item) for item, _ in batch])
+            else:
+                _deliver(batch, results)
+
+    async def _alone(self, item: _Item) -> _Result | StoreError:
+        try:
+            return (await self._send([item]))[0]
+        except StoreError as error:
+            return error
+
+    async def close(self) -> None:
+        if self._sending:
+            await asyncio.wait([self._sending])
+
+
+def _deliver(
+    batch: list[tuple[_Item, asyncio.Future[_Result]]], results: list[_Result] | list[_Result | StoreError] | list[Any]
+) -> None:
+    for (_, done), result in zip(batch, results, strict=True):
+        if done.done():  # its caller has gone
+            continue
+        if isinstance(result, StoreError):
+            done.set_exception(result)
+        else:
+            done.set_result(result)

@@ -1,0 +1,264 @@
+"""A PostgreSQL database: its connections, its statements, its clock, its errors as ours. Knows no verb and no hint.
+
+What is sent is sent again for a while where the database is away: every statement here may be, without harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from askdesk.core.clock import SystemClock
+from askdesk.core.errors import (
+    InvalidSettings,
+    MissingGuest,
+    NoStore,
+    Problem,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreGone,
+)
+from askdesk.stores.patience import PATIENCE, TOLD_AFTER, pauses
+
+try:
+    import asyncpg
+except ImportError:
+    raise MissingGuest("asyncpg", "postgres") from None
+
+log = logging.getLogger("askdesk")
+
+T = TypeVar("T")
+Connection: TypeAlias = Any  # asyncpg tells no types
+Record: TypeAlias = Any
+Work: TypeAlias = Callable[[Connection], Awaitable[T]]
+
+MOST_CONNECTIONS = 8
+OLDEST = 13  # the first version that has all we use
+SQL = Path(__file__).parent / "sql" / "postgres"  # importlib.resources takes longer to load than all of this
+
+_errors = asyncpg.exceptions
+FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+# What a database says of a moment that passes: it starts, stops, fails over or is busy, or the way to it is cut.
+_PASSING = (
+    *(OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError, _errors.PostgresConnectionError),
+    *(_errors.OperatorInterventionError, _errors.ReadOnlySQLTransactionError, _errors.TooManyConnectionsError),
+    *(_errors.LockNotAvailableError, _errors.TransactionRollbackError),
+)
+_BUSY = (_errors.TooManyConnectionsError, _errors.LockNotAvailableError, _errors.QueryCanceledError)
+_NO_ROOM = (_errors.DiskFullError, _errors.OutOfMemoryError)
+_DAMAGED = (_errors.DataCorruptedError, _errors.IndexCorruptedError)
+
+_CONNECT_SECONDS, _STATEMENT_SECONDS = 10.0, 10.0
+_LONGEST_PAUSE = 0.25  # between two tries: whoever waits goes on soon after the database is back
+
+
+@cache
+def statement(name: str) -> str:
+    """What a file of `sql/postgres/statements` says."""
+    return (SQL / "statements" / f"{name}.sql").read_text("utf-8")
+
+
+def without_password(url: str) -> str:
+    """The address of a database, for people and logs."""
+    parts = urlsplit(url)
+    user, at, place = parts.netloc.rpartition("@")
+    return urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{place}", parts.path, "", ""))
+
+
+class DatabaseClock(SystemClock):
+    """The database's clock, as far as this machine can tell: so all servers agree on what is due."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() + self._ahead
+
+    def shows(self, there: datetime, sent: datetime, received: datetime) -> None:
+        """What the database's clock showed, somewhere between two moments of this machine's."""
+        self._ahead = there - (sent + (received - sent) / 2)
+
+
+class Database:
+    """Made by `await Database.open(url)`. Belongs to one event loop."""
+
+    def __init__(self, url: str, patience: float, most: int) -> None:
+        self.address = without_password(url)
+        self.clock = DatabaseClock()
+        self.patience = patience
+        self.is_proxied = True  # until it is known: what works with a proxy works without one
+        self._url = url
+        self._connections = _Connections(self.connected, most)
+        self._closed = False
+
+    @classmethod
+    async def open(cls, url: str, *, patience: float = PATIENCE, most: int = MOST_CONNECTIONS) -> Database:
+        """The database at a URL, with so many connections at the most."""
+        database = cls(url, patience, most)
+        await database.run(database._look)
+        return database
+
+    async def _look(self, connection: Connection) -> None:
+        """What stands before the database, whether it is fit to keep a desk, and what time it is there."""
+        sent = SystemClock().now()
+        seen = await connection.fetchrow(
+            "SELECT pg_backend_pid() AS pid, clock_timestamp() AS now, current_setting('server_encoding') AS encoding"
+        )
+        self.clock.shows(seen["now"], sent, SystemClock().now())
+        version = connection.get_server_version()
+        if version.major < OLDEST:
+            raise StoreGone(f"{self.address}: is PostgreSQL {version.major}; askdesk needs {OLDEST} or newer")
+        if seen["encoding"] != "UTF8":
+            raise StoreGone(f"{self.address}: its encoding is {seen['encoding']}; askdesk needs a database in UTF8")
+        # A proxy that hands each transaction to another process of the database names none of them.
+        self.is_proxied = seen["pid"] != connection.get_server_pid()
+        if not self.is_proxied:
+            self._connections.drop()  # the one connection was careful for a proxy's sake
+
+    async def connected(self, seconds: float = _CONNECT_SECONDS) -> Connection:
+        """A new connection, for whoever closes it."""
+        settings = {"application_name": "askdesk"}
+        if not self.is_proxied:  # which take none but those they know
+            settings["jit"] = "off"
+        return await asyncpg.connect(
+            self._url,
+            timeout=seconds,
+            command_timeout=_STATEMENT_SECONDS,
+            statement_cache_size=0 if self.is_proxied else 100,
+            server_settings=settings,
+            **self._several_hosts(),
+        )
+
+    def _several_hosts(self) -> dict[str, str]:
+        """Of several, the one that can be written to: the others are its copies."""
+        is_said = "target_session_attrs" in self._url or "," not in urlsplit(self._url).netloc
+        return {} if is_said else {"target_session_attrs": "read-write"}
+
+    async def fetch(self, name: str, *values: object) -> list[Record]:
+        """The rows that a statement gives."""
+        rows: list[Record] = await self.run(lambda connection: connection.fetch(statement(name), *values))
+        return rows
+
+    async def run(self, work: Work[T]) -> T:
+        """Do something with a connection, again and again for as long as patience lasts where the database is away."""
+        end = time.monotonic() + self.patience
+        for tries, pause in enumerate(pauses(), start=1):
+            self._check_open()
+            try:
+                return await self._connections.run(work)
+            except FOREIGN as error:
+                pause = min(pause, _LONGEST_PAUSE)
+                if not isinstance(error, _PASSING) or time.monotonic() + pause >= end:
+                    raise self.ours(error) from None
+                if tries == TOLD_AFTER:
+                    log.warning("%s; trying again for up to %.0f seconds", self.ours(error), self.patience)
+            await asyncio.sleep(pause)
+        raise AssertionError  # there is always another pause
+
+    def reset(self) -> None:
+        """Let go of every connection, also of those in use: the way they took was cut, or leads elsewhere now."""
+        self._connections.drop(also_used=True)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.address}: is closed")
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._connections.close()
+
+    def ours(self, error: BaseException) -> StoreError | InvalidSettings:
+        """An error of the database or the way to it, one of FOREIGN, as ours."""
+        words = f"{self.address}: {_words(error)}"
+        if isinstance(error, _errors.ClientConfigurationError):
+            return InvalidSettings([Problem("store", "is not the URL of a PostgreSQL database")])
+        if isinstance(error, _errors.InvalidCatalogNameError):
+            return NoStore(f"{words}; createdb makes one")
+        if isinstance(error, _BUSY):
+            return StoreBusy(words)
+        if isinstance(error, _NO_ROOM):
+            return StoreFull(f"{words}; nothing was written")
+        if isinstance(error, _DAMAGED):
+            return StoreCorrupt(words)
+        return StoreGone(words)
+
+
+def _words(error: BaseException) -> str:
+    """What it says, on one line; it never says a password."""
+    if isinstance(error, TimeoutError):
+        return "did not answer in time"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be reached ({error.strerror})"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class _Connections:
+    """Some connections, made when they are needed and used again; `drop` lets go of them at once, whoever uses them.
+
+    asyncpg's own pool would wait for each connection whose other end has vanished.
+    """
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], most: int) -> None:
+        self._connect = connect
+        self._room = asyncio.Semaphore(most)
+        self._idle: list[Connection] = []
+        self._used: set[Connection] = set()
+        self._connecting: set[asyncio.Task[Connection]] = set()
+
+    async def run(self, work: Work[T]) -> T:
+        async with self._room:
+            connection = await self._taken()
+            self._used.add(connection)
+            try:
+                result = await work(connection)
+            except BaseException as error:  # what it was in the midst of is nobody's any more
+                connection.terminate()
+                if isinstance(error, FOREIGN):
+                    self.drop()  # the others have gone the same way, or will be made anew in a moment
+                raise
+            finally:
+                self._used.discard(connection)
+            self._idle.append(connection)
+            return result
+
+    async def _taken(self) -> Connection:
+        while self._idle:
+            connection = self._idle.pop()  # the one used last: the others may be closed by who minds idle ones
+            if not connection.is_closed():
+                return connection
+        connecting = asyncio.ensure_future(self._connect())
+        self._connecting.add(connecting)
+        try:
+            await asyncio.wait([connecting])
+        except asyncio.CancelledError:
+            connecting.cancel()
+            raise
+        finally:
+            self._connecting.discard(connecting)
+        if connecting.cancelled():
+            raise ConnectionAbortedError(0, "the way to it was cut")
+        return connecting.result()
+
+    def drop(self, *, also_used: bool = False) -> None:
+        for connection in (*self._idle, *(self._used if also_used else ())):
+            connection.terminate()
+        self._idle.clear()
+        for connecting in tuple(self._connecting) if also_used else ():
+            connecting.cancel()
+
+    async def close(self) -> None:
+        idle, self._idle = self._idle, []
+        self.drop(also_used=True)
+        for connection in idle:
+            with suppress(*FOREIGN):
+                await connection.close(timeout=1)

@@ -1,0 +1,54 @@
+"""Brings a PostgreSQL database up to date, while servers of this and of older versions go on."""
+
+from __future__ import annotations
+
+from askdesk.core.errors import NoStore
+from askdesk.stores.migrate import MAJOR, Migration, migrations, too_new
+from askdesk.stores.postgres_database import Connection, Database
+
+_LOCK = (1095977796, 0)  # the number of the lock that whoever migrates holds
+_KEEP = """CREATE SCHEMA IF NOT EXISTS askdesk;
+           CREATE TABLE IF NOT EXISTS askdesk.schema (version integer NOT NULL)"""
+
+
+async def migrate_postgres(database: Database, *, create: bool = True) -> None:
+    """Apply what is missing, in one transaction; StoreTooNew where a newer major version was here.
+
+    Without `create`, a database without a desk is NoStore.
+    """
+
+    async def migrate(connection: Connection) -> None:
+        version = await _version(connection, database.address)
+        if version is None and not create:
+            raise NoStore(f"{database.address}: there is no desk here; the first ask makes it")
+        if _pending(version):
+            async with connection.transaction():
+                await _apply(connection, database.address)
+
+    await database.run(migrate)
+
+
+async def _apply(connection: Connection, address: str) -> None:
+    await connection.execute("SELECT pg_advisory_xact_lock($1, $2)", *_LOCK)
+    # A table that others use is waited for shortly: whoever comes after us in its queue would wait for us.
+    await connection.execute("SET LOCAL lock_timeout = '2s'")
+    await connection.execute(_KEEP)
+    version = await _version(connection, address)  # looked at again: another process may have been first
+    for migration in _pending(version):
+        await connection.execute(migration.sql)
+        await connection.execute("DELETE FROM askdesk.schema")
+        await connection.execute("INSERT INTO askdesk.schema VALUES ($1)", migration.number)
+
+
+async def _version(connection: Connection, address: str) -> int | None:
+    """The schema's number; None where there is none."""
+    if await connection.fetchval("SELECT to_regclass('askdesk.schema')") is None:
+        return None
+    version: int | None = await connection.fetchval("SELECT version FROM askdesk.schema")
+    if version is not None and version // 1000 > MAJOR:
+        raise too_new(address, version)
+    return version
+
+
+def _pending(version: int | None) -> tuple[Migration, ...]:
+    return tuple(migration for migration in migrations("postgres") if migration.number > (version or 0))

@@ -1,0 +1,203 @@
+"""The one connection that a process keeps to its database: it hears of changes, looks for those it did not hear of,
+follows the database's clock, and may be the elected one of all processes. Knows no verb.
+
+Behind a proxy that hands each transaction to another process of the database nothing can be heard and nobody elected:
+then changes are looked for more often, and everybody does what else one alone would do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from askdesk.core.clock import SystemClock
+from askdesk.core.errors import StoreError
+from askdesk.core.hints import Hints
+from askdesk.stores.postgres_database import FOREIGN, Connection, Database, Record, statement
+
+log = logging.getLogger("askdesk")
+
+_BEAT_SECONDS = 1.0  # so often changes are looked for that nobody told of, and so long an answer may take
+_POLL_SECONDS = 0.1  # and so often where nobody tells of any
+_PAUSE_SECONDS = 0.1  # between two tries to connect
+_HURRY_SECONDS, _MOST_TRIES = 1.0, 5  # another try is begun while one takes so long, up to so many
+_MOST_CHANGES = 5000  # that are told one by one
+_ELECTION = (1095977796, 2)  # the number of the lock
+# The database lets go of a process that froze or whose machine is gone, so that another one can be elected.
+_KEEP_ALIVE = """SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"""
+_NO_LONG_SILENCE = "SET idle_session_timeout = '10s'"  # since PostgreSQL 14
+
+
+class Session:
+    """Begins with the first who listens or wants to be elected, and goes on until it is closed."""
+
+    def __init__(self, database: Database, hints: Hints) -> None:
+        self._database, self._hints = database, hints
+        self._running: asyncio.Task[None] | None = None
+        self._seen = 0  # every change up to this number was told
+        self._heard: set[int] = set()  # and these beyond it
+        self._elected = asyncio.Event()
+        self._deposed = asyncio.Event()
+
+    def begin(self) -> None:
+        if self._running is None or self._running.done():
+            work = self._look_for_changes() if self._database.is_proxied else self._listen()
+            self._running = asyncio.get_running_loop().create_task(work)
+
+    def told(self, changed: int) -> None:
+        """This process made that change, and all who listen here know of it."""
+        if self._running:
+            self._heard.add(changed)
+
+    async def alone(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something in one of all processes that would: here while this one is elected."""
+        self.begin()
+        if self._database.is_proxied:
+            await work()
+            return
+        while True:
+            await self._elected.wait()
+            working = asyncio.ensure_future(work())
+            deposed = asyncio.ensure_future(self._deposed.wait())
+            try:
+                await asyncio.wait((working, deposed), return_when=asyncio.FIRST_COMPLETED)
+                if working.done():
+                    working.result()
+                    return
+            finally:
+                for task in (working, deposed):
+                    task.cancel()
+                await asyncio.wait((working, deposed))
+
+    async def close(self) -> None:
+        if self._running:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    async def _listen(self) -> None:
+        """Keep a connection that hears, and make it anew whenever it is lost."""
+        lost_at: float | None = None
+        while True:
+            try:
+                connection = await self._connected()
+                try:
+                    lost_at = None
+                    await self._keep(connection)
+                finally:
+                    self._depose()
+                    connection.terminate()
+            except FOREIGN as error:
+                lost_at = self._lost(lost_at, error)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _lost(self, lost_at: float | None, error: BaseException) -> float:
+        now = time.monotonic()
+        if lost_at is None:
+            log.warning("%s; changes by others are heard of once it is back", self._database.ours(error))
+            self._database.reset()  # whatever else goes the same way need not wait until it finds out
+            return now
+        if now - lost_at < self._database.patience:
+            return lost_at
+        self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
+        return now
+
+    async def _connected(self) -> Connection:
+        """The first connection that comes about: a try that fell into a hole must not keep the next one waiting."""
+        tries: list[asyncio.Task[Connection]] = []
+        try:
+            while True:
+                if len(tries) < _MOST_TRIES:
+                    tries.append(asyncio.ensure_future(self._database.connected()))
+                done, _ = await asyncio.wait(tries, timeout=_HURRY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                for ended in done:
+                    tries.remove(ended)
+                    return ended.result()
+        finally:
+            for late in tries:
+                late.cancel()
+                late.add_done_callback(_let_go)
+
+    async def _keep(self, connection: Connection) -> None:
+        """Hear and look, until the connection is lost."""
+        lost = asyncio.Event()
+        connection.add_termination_listener(lambda _: lost.set())
+        await connection.execute(_KEEP_ALIVE)
+        if connection.get_server_version().major >= 14:
+            await connection.execute(_NO_LONG_SILENCE)
+        await connection.add_listener("askdesk", self._notified)
+        await self._look(connection, since=None)
+        self._database.reset()  # who tries to connect since it was lost may have fallen into a hole
+        self._hints.tell_all()
+        while not lost.is_set():
+            if not self._elected.is_set():
+                await self._stand_for_election(connection)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(lost.wait(), _BEAT_SECONDS)
+            await self._look(connection, since=self._seen)
+
+    async def _stand_for_election(self, connection: Connection) -> None:
+        if await connection.fetchval("SELECT pg_try_advisory_lock($1, $2)", *_ELECTION, timeout=_BEAT_SECONDS):
+            self._deposed.clear()
+            self._elected.set()
+
+    def _depose(self) -> None:
+        self._elected.clear()
+        self._deposed.set()
+
+    def _notified(self, connection: Connection, process: int, channel: str, payload: str) -> None:
+        number, _, ask_id = payload.partition(" ")
+        changed = int(number)
+        if changed <= self._seen or changed in self._heard:
+            return
+        self._heard.add(changed)
+        if ask_id:
+            self._hints.tell(ask_id)
+        else:
+            self._hints.tell_all()
+
+    async def _look(self, connection: Connection, *, since: int | None) -> None:
+        """Tell of all changes since a number that nobody told of; without one, only begin to count."""
+        sent = SystemClock().now()
+        values = (statement("changed"), since or 0, _MOST_CHANGES if since is not None else 0)
+        row: Record = await connection.fetchrow(*values, timeout=_BEAT_SECONDS)
+        self._database.clock.shows(row["now"], sent, SystemClock().now())
+        if since is not None and row["latest"] > since:
+            self._tell([tuple(change) for change in row["changes"]])
+        self._seen = row["latest"]
+        self._heard = {changed for changed in self._heard if changed > self._seen}
+
+    def _tell(self, changes: list[tuple[int, str]]) -> None:
+        if len(changes) >= _MOST_CHANGES:
+            self._hints.tell_all()
+            return
+        for changed, ask_id in sorted(changes):
+            if changed not in self._heard:
+                self._hints.tell(ask_id)
+
+    async def _look_for_changes(self) -> None:
+        """Where nothing can be heard."""
+        log.warning(
+            "%s: a pooling proxy stands before this database, so changes by others are looked for every %g s; "
+            "with the database's own address they are heard at once",
+            self._database.address,
+            _POLL_SECONDS,
+        )
+        since: int | None = None
+        while True:
+            try:
+                await self._database.run(lambda connection, since=since: self._look(connection, since=since))  # type: ignore[misc]
+                if since is None:
+                    self._hints.tell_all()
+                since = self._seen
+            except StoreError:
+                self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+def _let_go(late: asyncio.Task[Connection]) -> None:
+    """A connection that nobody waits for any more."""
+    if not late.cancelled() and late.exception() is None:
+        late.result().terminate()

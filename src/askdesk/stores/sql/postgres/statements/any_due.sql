@@ -1,0 +1,1 @@
+SELECT EXISTS (SELECT FROM askdesk.asks WHERE settlement IS NULL AND deadline <= $1)

@@ -1,0 +1,15 @@
+-- What has changed since, the time here, and the number of the latest change.
+SELECT clock_timestamp() AS now,
+       greatest($1::bigint,
+                (SELECT max(changed) FROM askdesk.asks WHERE settlement IS NULL),
+                (SELECT max(changed) FROM askdesk.asks WHERE settlement IS NOT NULL)) AS latest,
+       ARRAY(
+           SELECT (changed, id)
+           FROM (
+               (SELECT changed, id FROM askdesk.asks WHERE settlement IS NULL AND changed > $1
+                ORDER BY changed LIMIT $2)
+               UNION ALL
+               (SELECT changed, id FROM askdesk.asks WHERE settlement IS NOT NULL AND changed > $1
+                ORDER BY changed LIMIT $2)
+           ) AS since
+       ) AS changes

@@ -1,0 +1,1 @@
+SELECT name, value, version FROM askdesk.shelf WHERE askdesk.digest(name) = askdesk.digest($1)

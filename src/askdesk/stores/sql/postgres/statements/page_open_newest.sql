@@ -1,0 +1,1 @@
+SELECT record, settlement, changed, id FROM askdesk.asks WHERE settlement IS NULL AND changed < $1 ORDER BY changed DESC LIMIT $2

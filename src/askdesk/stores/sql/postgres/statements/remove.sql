@@ -1,0 +1,1 @@
+DELETE FROM askdesk.shelf WHERE askdesk.digest(name) = askdesk.digest($1)
