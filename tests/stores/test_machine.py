@@ -1,4 +1,4 @@
-"""Memory and SQLite go through the same steps and never differ."""
+"""Memory, SQLite and PostgreSQL go through the same steps and never differ."""
 
 from __future__ import annotations
 
@@ -11,20 +11,30 @@ from typing import Any, TypeAlias
 
 from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 from msgspec.structs import replace
+from tests.postgres import Cluster
 
 from askdesk.core.errors import AskdeskError, VersionConflict
-from askdesk.core.model import Ask, Asker, Declined, Permission, Settlement, Withdrawn
+from askdesk.core.model import Ask, Asker, Declined, Entry, Permission, Settlement, Withdrawn
 from askdesk.core.store import WITHDRAWAL, Document, Page, State, Store
 from askdesk.stores.memory import MemoryStore
+from askdesk.stores.postgres import PostgresStore
 from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.clock import NOON
 from askdesk.testing.store_contract import ANSWERED, HOSTILE_TEXTS, PERMISSION, QUESTIONS, an_ask
 
 Step: TypeAlias = Callable[[Store], Awaitable[Any]]
-Cursors: TypeAlias = tuple[str, str]
-"""Where a page ended, in each of the two stores."""
+Cursors: TypeAlias = tuple[str, ...]
+"""Where a page ended, in each of the stores."""
 
 moments = st.integers(0, 12).map(lambda minutes: NOON + timedelta(minutes=10 * minutes))
 states: st.SearchStrategy[State] = st.sampled_from(["open", "settled"])
@@ -43,14 +53,16 @@ texts = st.lists(parts, max_size=2).map(" ".join) | st.sampled_from(HOSTILE_TEXT
 class StoresAgree(RuleBasedStateMachine):
     asks: Bundle[Ask] = Bundle("asks")
     cursors: Bundle[Cursors] = Bundle("cursors")
-    versions: Bundle[tuple[str, int, int]] = Bundle("versions")
+    versions: Bundle[tuple[str, tuple[int, ...]]] = Bundle("versions")
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         super().__init__()
         self.loop = asyncio.Runner()
         self.folder = tempfile.TemporaryDirectory()
+        self.cluster, self.url = cluster, cluster.database()
         self.memory = MemoryStore()
         self.sqlite = self.run(SQLiteStore.open(self.path))
+        self.postgres = self.run(PostgresStore.open(self.url))
         self.count = 0
 
     @property
@@ -60,14 +72,14 @@ class StoresAgree(RuleBasedStateMachine):
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run(work)
 
-    def both(self, step: Step) -> tuple[Any, Any]:
+    def each(self, step: Step) -> list[Any]:
         """What each store makes of a step: its result, or its error."""
-        return self.run(_ended(step, self.memory)), self.run(_ended(step, self.sqlite))
+        return [self.run(_ended(step, store)) for store in (self.memory, self.sqlite, self.postgres)]
 
     def agree(self, step: Step) -> Any:
-        memory, sqlite = self.both(step)
-        assert memory == sqlite
-        return memory
+        first, *others = self.each(step)
+        assert others == [first] * len(others)
+        return first
 
     @rule(
         target=asks,
@@ -143,48 +155,48 @@ class StoresAgree(RuleBasedStateMachine):
         self.agree(lambda store: store.page("open", after=after, newest=newest))
 
     def _page(self, state: State, newest: bool, limit: int, cursor: Cursors | None, text: str) -> Any:
-        places = iter(cursor or (None, None))
-        memory, sqlite = self.both(
-            lambda store: store.page(state, after=next(places), limit=limit, newest=newest, text=text)
-        )
-        assert isinstance(memory, Page)
-        assert isinstance(sqlite, Page)
-        assert memory.entries == sqlite.entries
-        assert (memory.after is None) == (sqlite.after is None)
-        return (memory.after, sqlite.after) if memory.after and sqlite.after else multiple()
+        places = iter(cursor or (None, None, None))
+        pages = self.each(lambda store: store.page(state, after=next(places), limit=limit, newest=newest, text=text))
+        assert all(isinstance(page, Page) for page in pages)
+        assert [page.entries for page in pages] == [pages[0].entries] * 3
+        assert [page.after is None for page in pages] == [pages[0].after is None] * 3
+        return tuple(page.after for page in pages) if pages[0].after else multiple()
 
     @rule(target=versions, name=names, value=values)
     def put(self, name: str, value: str) -> Any:
-        return self._put(name, value, (None, None))
+        return self._put(name, value, (None,) * 3)
 
     @rule(target=versions, name=names, value=st.none() | values)
     def put_where_nothing_is_expected(self, name: str, value: str | None) -> Any:
-        return self._put(name, value, (0, 0))
+        return self._put(name, value, (0,) * 3)
 
     @rule(target=versions, seen=versions, value=st.none() | values)
-    def put_over_a_version_seen_before(self, seen: tuple[str, int, int], value: str | None) -> Any:
-        name, *expected = seen
-        return self._put(name, value, (expected[0], expected[1]))
+    def put_over_a_version_seen_before(self, seen: tuple[str, tuple[int, ...]], value: str | None) -> Any:
+        name, expected = seen
+        return self._put(name, value, expected)
 
     @rule(name=names)
     def remove(self, name: str) -> None:
         self.agree(lambda store: store.shelf.put(name, None))
 
-    def _put(self, name: str, value: str | None, expect: tuple[int | None, int | None]) -> Any:
+    def _put(self, name: str, value: str | None, expect: tuple[int | None, ...]) -> Any:
         expected = iter(expect)
-        memory, sqlite = self.both(lambda store: store.shelf.put(name, value, expect=next(expected)))
-        assert _unversioned(memory) == _unversioned(sqlite)
-        return (name, memory.version, sqlite.version) if isinstance(memory, Document) else multiple()
+        written = self.each(lambda store: store.shelf.put(name, value, expect=next(expected)))
+        assert [_unversioned(result) for result in written] == [_unversioned(written[0])] * 3
+        is_there = isinstance(written[0], Document)
+        return (name, tuple(document.version for document in written)) if is_there else multiple()
 
     @rule(name=names)
     def get_document(self, name: str) -> None:
-        memory, sqlite = self.both(lambda store: store.shelf.get(name))
-        assert _unversioned(memory) == _unversioned(sqlite)
+        found = [_unversioned(document) for document in self.each(lambda store: store.shelf.get(name))]
+        assert found == [found[0]] * 3
 
     @rule(prefix=st.sampled_from(["", "draft/", "d", "z", "draft/é"]))
     def list_documents(self, prefix: str) -> None:
-        memory, sqlite = self.both(lambda store: store.shelf.list(prefix))
-        assert [_unversioned(document) for document in memory] == [_unversioned(document) for document in sqlite]
+        lists = [
+            [_unversioned(each) for each in listed] for listed in self.each(lambda store: store.shelf.list(prefix))
+        ]
+        assert lists == [lists[0]] * 3
 
     @rule(text=st.sampled_from(["\0", "\ud800", "a\0b"]))
     def name_a_document_that_no_file_could_keep(self, text: str) -> None:
@@ -194,20 +206,27 @@ class StoresAgree(RuleBasedStateMachine):
         self.agree(lambda store: store.shelf.put("a", text))
 
     @rule()
-    def open_the_file_again(self) -> None:
+    def open_them_again(self) -> None:
         self.run(self.sqlite.close())
+        self.run(self.postgres.close())
         self.sqlite = self.run(SQLiteStore.open(self.path))
+        self.postgres = self.run(PostgresStore.open(self.url))
 
     @invariant()
-    def both_list_the_same(self) -> None:
+    def all_list_the_same(self) -> None:
         for state in ("open", "settled"):
-            memory, sqlite = self.both(lambda store, state=state: store.page(state, limit=1000))  # type: ignore[misc]
-            assert memory.entries == sqlite.entries
+            self.agree(lambda store, state=state: _listed(store, state))  # type: ignore[misc]
 
     def teardown(self) -> None:
         self.run(self.sqlite.close())
+        self.run(self.postgres.close())
         self.loop.close()
         self.folder.cleanup()
+        self.cluster.drop(self.url)
+
+
+async def _listed(store: Store, state: State) -> tuple[Entry, ...]:
+    return (await store.page(state, limit=1000)).entries
 
 
 async def _ended(step: Step, store: Store) -> Any:
@@ -224,7 +243,10 @@ def _unversioned(result: Any) -> Any:
     return (result.name, result.value) if isinstance(result, Document) else result
 
 
-StoresAgree.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-TestTheStoresNeverDiffer = StoresAgree.TestCase
+def test_the_stores_never_differ(cluster: Cluster) -> None:
+    run_state_machine_as_test(
+        lambda: StoresAgree(cluster),  # type: ignore[arg-type] # whatever makes one will do
+        settings=settings(
+            max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        ),
+    )

@@ -109,8 +109,8 @@ class PostgresStore:
             standing, deadline = rows[0]["settlement"], rows[0]["deadline"]
             if standing is not None:
                 return record.decode_settlement(standing)
-            if deadline is not None and deadline <= now:
-                await self.expire(settlement.at)
+            if deadline is not None and deadline <= now:  # by now it is; whenever it was, it is settled as expired
+                await self._settling.send(_Settled(ask_id, record.encode(expiry(settlement.at)), -BEYOND))
             # Else it was added in the very moment in which it was to be settled, and was not seen.
 
     async def _settle(self, items: list[_Settled]) -> list[bool]:
