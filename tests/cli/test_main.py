@@ -55,7 +55,7 @@ def test_a_store_that_does_not_work_is_a_failure_of_ours() -> None:
 
 
 def test_a_store_that_cannot_be_named_is_invalid() -> None:
-    message = 'askdesk: store: takes sqlite:///path, a path, https://… or memory:, got "ftp://x/y"\n'
+    message = 'askdesk: store: takes sqlite:///path, a path, postgresql://…, https://… or memory:, got "ftp://x/y"\n'
 
     assert askdesk("list", "--store", "ftp://x/y") == Ran(2, "", message)
 

@@ -67,11 +67,12 @@ async def ended(desk: Desk, ask: Ask) -> object:
 
 
 async def test_only_its_own_user_can_open_it_and_nothing_is_left_of_it(desk: Desk, tmp_path: Path) -> None:
-    path = tmp_path / "hooks.sock"
+    path = tmp_path / "new" / "hooks.sock"
     async with answering(ClaudeHook(desk, by="ana"), path, OPEN) as trouble:
         assert trouble is None
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert os.listdir(tmp_path) == []
+        assert stat.S_IMODE(os.stat(path.parent).st_mode) == 0o700
+    assert os.listdir(path.parent) == []
 
 
 async def test_a_socket_that_nobody_listens_at_is_replaced(desk: Desk, tmp_path: Path) -> None:

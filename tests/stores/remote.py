@@ -20,11 +20,11 @@ from askdesk.core.desk import Desk
 from askdesk.core.limits import OPEN
 from askdesk.core.model import Ask, Settlement
 from askdesk.core.store import Store
+from askdesk.open import open_store
 from askdesk.server import tokens
 from askdesk.server.run import Address, beside
 from askdesk.server.service import Service
 from askdesk.stores.http import HTTPStore
-from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.clock import FakeClock
 from askdesk.testing.store_contract import Reopen
 
@@ -193,10 +193,11 @@ async def served(
 
 
 @contextmanager
-def serving(store: Path, port: int = 0) -> Iterator[Serving]:
+def serving(store: Path | str, port: int = 0, *options: str) -> Iterator[Serving]:
     """A server in a process of its own."""
     command = [sys.executable, "-m", "askdesk.cli.main", "serve", "--no-link", "--log", "none", "--port", f"{port}"]
-    with subprocess.Popen([*command, "--store", str(store)], stdout=subprocess.PIPE, text=True) as process:
+    command += ["--store", str(store), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
             yield Serving(process, process.stdout.readline().strip())
@@ -220,9 +221,9 @@ class Serving(NamedTuple):
 _NAMES: tuple[tuple[tokens.Kind, str], ...] = (("asker", "builder"), ("answerer", "ana"))
 
 
-async def new_tokens(store: Path) -> dict[str, str]:
-    """An asker's and an answerer's, of a server that keeps its desk in this file."""
-    opened = await SQLiteStore.open(store)
+async def new_tokens(store: Path | str) -> dict[str, str]:
+    """An asker's and an answerer's, of whatever server keeps its desk there."""
+    opened = await open_store(str(store))
     now = SystemClock().now()
     try:
         asker, answerer = [(await tokens.new_token(opened.shelf, kind, name, now=now))[1] for kind, name in _NAMES]

@@ -13,11 +13,11 @@ import asyncio
 import logging
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from askdesk.cli.command import say
 from askdesk.cli.main import ANSWERED
@@ -82,6 +82,7 @@ def _log(wanted: str) -> None:
 async def _serve(given: Namespace, address: Address) -> int:
     from askdesk.core.limits import OPEN
     from askdesk.open import open_desk, sized
+    from askdesk.server import deadlines
     from askdesk.server.run import serve
     from askdesk.server.service import Service
     from askdesk.settings import load
@@ -103,11 +104,25 @@ async def _serve(given: Namespace, address: Address) -> int:
         name = await serving.begin(desk.shelf, url, desk.now())
         try:
             await _greet(given, address, desk, url, settings)
-            async with _notifying(given, desk, url, settings), _hooks(given, desk, settings):
+            expiring = _for_all(desk, "deadlines", lambda: deadlines.keep(desk))
+            async with expiring, _notifying(given, desk, url, settings), _hooks(given, desk, settings):
                 await serve(service, address, listening)
         finally:
             await serving.end(desk.shelf, name)
     return say("the desk is closed")
+
+
+@asynccontextmanager
+async def _for_all(desk: Desk, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+    """Beside the server, do what one of all servers on a store does for the others, where the store can elect one."""
+    alone = getattr(desk.store, "alone", None)  # a PostgresStore's
+    working = asyncio.ensure_future(alone(name, work) if alone else work())
+    try:
+        yield
+    finally:
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
 
 
 @asynccontextmanager
@@ -128,7 +143,7 @@ async def _hooks(given: Namespace, desk: Desk, settings: Settings) -> AsyncItera
     tell = telling(desk, settings, given.notify or settings.notify_urls, is_server=True)
     async with hooks.answering(ClaudeHook(desk, by=settings.by, tell=tell), path, sized(OPEN, settings)) as trouble:
         if trouble:
-            say(f"hooks of this machine go to the store by themselves: {trouble}")
+            say(f"hooks of this machine are not answered here: {trouble}")
         yield
 
 
@@ -166,17 +181,15 @@ async def _notifying(given: Namespace, desk: Desk, url: str, settings: Settings)
         return
     from askdesk.surfaces.notify import Notifier
 
-    notifier = Notifier(
-        desk,
-        urls,
-        detail=settings.notify_detail,
-        after=timedelta(seconds=settings.notify_after),
-        link=lambda ask_id: f"{url}/asks/{ask_id}" if ask_id else f"{url}/",
-    )
-    running = asyncio.ensure_future(notifier.run())
-    try:
+    async def notify() -> None:
+        notifier = Notifier(
+            desk,
+            urls,
+            detail=settings.notify_detail,
+            after=timedelta(seconds=settings.notify_after),
+            link=lambda ask_id: f"{url}/asks/{ask_id}" if ask_id else f"{url}/",
+        )
+        await notifier.run()
+
+    async with _for_all(desk, "notifications", notify):
         yield
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running

@@ -65,6 +65,7 @@ def _bound(path: Path) -> socket.socket:
     own = path.with_name(f"{path.name}.{os.getpid()}")
     if len(os.fsencode(own)) > _LONGEST_PATH:
         raise OSError(errno.ENAMETOOLONG, "the path is too long for a socket")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # beside a file it is there, and not beside a database
     if is_answered(path):
         raise OSError(errno.EADDRINUSE, "another server answers there")
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

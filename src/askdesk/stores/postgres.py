@@ -72,9 +72,12 @@ class PostgresStore:
         """Whether a pooling proxy stands before the database, so that changes by others are looked for, not heard."""
         return self._database.is_proxied
 
-    async def alone(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something in one of all processes that would, and in another one once that is gone."""
-        await self._session.alone(work)
+    async def alone(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something in one of all processes that would do this, and in another one once that is gone.
+
+        It may be begun again, and done twice for a moment, where one process has not yet heard that it is out.
+        """
+        await self._session.alone(name, work)
 
     async def add(self, ask: Ask) -> Ask:
         if await self._adding.send(_Added(ask, record.encode(ask))):

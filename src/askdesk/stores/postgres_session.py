@@ -1,5 +1,5 @@
 """The one connection that a process keeps to its database: it hears of changes, looks for those it did not hear of,
-follows the database's clock, and may be the elected one of all processes. Knows no verb.
+follows the database's clock, and stands in elections. Knows no verb.
 
 Behind a proxy that hands each transaction to another process of the database nothing can be heard and nobody elected:
 then changes are looked for more often, and everybody does what else one alone would do.
@@ -17,6 +17,7 @@ from askdesk.core.clock import SystemClock
 from askdesk.core.errors import StoreError
 from askdesk.core.hints import Hints
 from askdesk.stores.postgres_database import FOREIGN, Connection, Database, Record, statement
+from askdesk.stores.postgres_election import Election
 
 log = logging.getLogger("askdesk")
 
@@ -25,7 +26,6 @@ _POLL_SECONDS = 0.1  # and so often where nobody tells of any
 _PAUSE_SECONDS = 0.1  # between two tries to connect
 _HURRY_SECONDS, _MOST_TRIES = 1.0, 5  # another try is begun while one takes so long, up to so many
 _MOST_CHANGES = 5000  # that are told one by one
-_ELECTION = (1095977796, 2)  # the number of the lock
 # The database lets go of a process that froze or whose machine is gone, so that another one can be elected.
 _KEEP_ALIVE = """SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"""
 _NO_LONG_SILENCE = "SET idle_session_timeout = '10s'"  # since PostgreSQL 14
@@ -39,8 +39,7 @@ class Session:
         self._running: asyncio.Task[None] | None = None
         self._seen = 0  # every change up to this number was told
         self._heard: set[int] = set()  # and these beyond it
-        self._elected = asyncio.Event()
-        self._deposed = asyncio.Event()
+        self._election = Election()
 
     def begin(self) -> None:
         if self._running is None or self._running.done():
@@ -52,25 +51,10 @@ class Session:
         if self._running:
             self._heard.add(changed)
 
-    async def alone(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def alone(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do something in one of all processes that would: here while this one is elected."""
         self.begin()
-        if self._database.is_proxied:
-            await work()
-            return
-        while True:
-            await self._elected.wait()
-            working = asyncio.ensure_future(work())
-            deposed = asyncio.ensure_future(self._deposed.wait())
-            try:
-                await asyncio.wait((working, deposed), return_when=asyncio.FIRST_COMPLETED)
-                if working.done():
-                    working.result()
-                    return
-            finally:
-                for task in (working, deposed):
-                    task.cancel()
-                await asyncio.wait((working, deposed))
+        await (work() if self._database.is_proxied else self._election.alone(name, work))
 
     async def close(self) -> None:
         if self._running:
@@ -87,7 +71,7 @@ class Session:
                     lost_at = None
                     await self._keep(connection)
                 finally:
-                    self._depose()
+                    self._election.depose()
                     connection.terminate()
             except FOREIGN as error:
                 lost_at = self._lost(lost_at, error)
@@ -132,20 +116,10 @@ class Session:
         self._database.reset()  # who tries to connect since it was lost may have fallen into a hole
         self._hints.tell_all()
         while not lost.is_set():
-            if not self._elected.is_set():
-                await self._stand_for_election(connection)
+            await self._election.stand(connection, _BEAT_SECONDS)
             with suppress(TimeoutError):
                 await asyncio.wait_for(lost.wait(), _BEAT_SECONDS)
             await self._look(connection, since=self._seen)
-
-    async def _stand_for_election(self, connection: Connection) -> None:
-        if await connection.fetchval("SELECT pg_try_advisory_lock($1, $2)", *_ELECTION, timeout=_BEAT_SECONDS):
-            self._deposed.clear()
-            self._elected.set()
-
-    def _depose(self) -> None:
-        self._elected.clear()
-        self._deposed.set()
 
     def _notified(self, connection: Connection, process: int, channel: str, payload: str) -> None:
         number, _, ask_id = payload.partition(" ")
