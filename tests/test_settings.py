@@ -40,6 +40,7 @@ def test_without_anything_written_defaults_hold(tmp_path: Path) -> None:
         notify_urls=(),
         notify_detail="text",
         notify_after=5.0,
+        notify_again=0.0,
         dialog_seconds=1.5,
         host_seconds=0.0,
     )
@@ -50,7 +51,7 @@ def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
         'store = "memory:"\ntoken = "ask"\nanswer_token = "answer"\n'
         'by = "ana"\nmax_bytes = 10\nmax_depth = 4\nbusy_seconds = 0.5\nasks_a_minute = 7\n'
         'plain = true\nscreen_reader = true\nlanguage = "es"\n'
-        '[notify]\nurls = ["ntfy://one", " mailto://ana:x@y "]\ndetail = "names"\nafter = 0.5\n'
+        '[notify]\nurls = ["ntfy://one", " mailto://ana:x@y "]\ndetail = "names"\nafter = 0.5\nagain = 600\n'
         "[dialog]\nseconds = 0.2\n[host]\nseconds = 90\n[postgres]\nconnections = 3\n"
     )
 
@@ -67,6 +68,7 @@ def test_everything_can_be_set_in_the_file(tmp_path: Path) -> None:
         notify_urls=("ntfy://one", "mailto://ana:x@y"),
         notify_detail="names",
         notify_after=0.5,
+        notify_again=600,
         dialog_seconds=0.2,
         host_seconds=90,
     )

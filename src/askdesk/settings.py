@@ -50,6 +50,7 @@ class Settings(NamedTuple):
     notify_urls: tuple[str, ...]
     notify_detail: Literal["nothing", "names", "text"]
     notify_after: float
+    notify_again: float
     dialog_seconds: float
     host_seconds: float
 
@@ -195,6 +196,14 @@ SETTINGS = (
         lambda _: 5.0,
         "5",
         "how many seconds an ask may be open before anybody is told",
+    ),
+    Setting(
+        "notify.again",
+        "ASKDESK_NOTIFY_AGAIN",
+        float,
+        lambda _: 0.0,
+        "never",
+        "after how many seconds people are told again of an ask that is still open, and so on until it is settled",
     ),
     Setting(
         "dialog.seconds",

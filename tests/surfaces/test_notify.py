@@ -314,6 +314,24 @@ async def test_an_ask_is_told_when_its_grace_and_the_window_are_over(quick: Desk
     assert post.seconds() == [22]
 
 
+async def test_who_wants_that_is_told_again_until_it_is_settled(quick: Desk, clock: Alarms, post: Post) -> None:
+    async with notifying(quick, clock, post, again=MINUTE):
+        ask = await asked(quick)
+        await passing(clock, 140)
+        await answered(quick, ask)
+        await passing(clock, 140)
+
+    assert post.seconds() == [7, 69, 131]  # a window after each time
+
+
+async def test_of_two_notifiers_one_tells_again(quick: Desk, clock: Alarms, post: Post) -> None:
+    async with notifying(quick, clock, post, again=MINUTE), notifying(quick, clock, post, again=MINUTE):
+        await asked(quick)
+        await passing(clock, 140)
+
+    assert len(post.got) == 3
+
+
 async def test_an_ask_settled_within_its_grace_is_not_told(desk: Desk, clock: Alarms, post: Post) -> None:
     async with notifying(desk, clock, post):
         quickly = await asked(desk)

@@ -187,6 +187,7 @@ async def _notifying(given: Namespace, desk: Desk, url: str, settings: Settings)
             urls,
             detail=settings.notify_detail,
             after=timedelta(seconds=settings.notify_after),
+            again=timedelta(seconds=settings.notify_again) if settings.notify_again else None,
             link=lambda ask_id: f"{url}/asks/{ask_id}" if ask_id else f"{url}/",
         )
         await notifier.run()

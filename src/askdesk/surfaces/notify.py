@@ -169,7 +169,7 @@ class _Claim:
 
 
 class Notifier:
-    """Tells of each new ask once, however many notifiers a desk has.
+    """Tells of each new ask once, however many notifiers a desk has; `again` after so long, while it is open.
 
     `clock` is the desk's. A store that fails delays what is told; nothing here fails or holds up an ask.
     """
@@ -181,12 +181,13 @@ class Notifier:
         *,
         detail: Detail = "text",
         after: timedelta = timedelta(seconds=5),
+        again: timedelta | None = None,
         link: Link | None = None,
         clock: Clock | None = None,
         send: Send | None = None,
         random: Callable[[], float] = random,
     ) -> None:
-        self._desk, self._detail, self._after, self._link = desk, detail, after, link
+        self._desk, self._detail, self._after, self._again, self._link = desk, detail, after, again, link
         self._clock = clock or SystemClock()
         self._services = [
             _Service(
@@ -290,6 +291,8 @@ class Notifier:
             claim.written = now
             if claim.lost or state != "sending":
                 del self._claims[ask_id]
+                if self._again and state != "failed":
+                    self._open[ask_id] = now + self._again
 
     async def _clean(self) -> None:
         self._cleaned_to = await told.forget(self._desk, self._clock.now(), self._cleaned_to)
@@ -314,7 +317,7 @@ class Notifier:
 
     async def _free(self, ask_id: str, now: datetime) -> tuple[Ask, int] | None:
         """The ask and which version to expect on the shelf, where it is open and nobody tells of it."""
-        standing = await told.standing(self._desk.shelf, ask_id)
+        standing = await told.standing(self._desk.shelf, ask_id, self._again)
         ask = await self._worth_telling(ask_id)
         if ask is None or standing.free_from is None or ask_id in self._claims:
             self._open.pop(ask_id, None)

@@ -42,13 +42,15 @@ class Standing(NamedTuple):
     free_from: datetime | None
 
 
-async def standing(shelf: Shelf, ask_id: str) -> Standing:
+async def standing(shelf: Shelf, ask_id: str, again: timedelta | None = None) -> Standing:
+    """`again`: so long after it was told it may be told again."""
     document = await shelf.get(_TOLD + ask_id)
     if document is None:
         return Standing(0, _EVER)
     told = _read_told(document.value)
-    is_sending = told is not None and told.state == "sending"  # what a newer version wrote is left to it
-    return Standing(document.version, told.at + DEAD_AFTER if told and is_sending else None)
+    pauses = {"sending": DEAD_AFTER, "told": again, "failed": None}
+    pause = pauses[told.state] if told else None  # what a newer version wrote is left to it
+    return Standing(document.version, told.at + pause if told and pause else None)
 
 
 async def write(shelf: Shelf, ask_id: str, state: State, now: datetime, *, expect: int) -> int:
