@@ -30,7 +30,7 @@ TOUCH = Call("Bash", {"command": "touch made.txt", "description": "Make a file"}
 async def _reached() -> tuple[str, str]:
     async with open_desk() as desk:
         token = (await tokens.new_token(desk.shelf, "asker", "claude", now=desk.now()))[1]
-        return await notes.url(desk.shelf) or "", token
+        return await notes.url(desk.shelf, desk.now()) or "", token
 
 
 @contextmanager

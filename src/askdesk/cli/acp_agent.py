@@ -146,7 +146,7 @@ async def _page(desk: Desk) -> str | None:
     if url := getattr(desk.store, "url", None):
         return str(url)
     with suppress(AskdeskError):
-        return await serving.url(desk.shelf)
+        return await serving.url(desk.shelf, desk.now())
     return None
 
 

@@ -110,18 +110,14 @@ async def _page(desk: Desk) -> AsyncIterator[str]:
     from askdesk.server import tokens
     from askdesk.server.run import Address, beside
     from askdesk.server.service import Service
-    from askdesk.surfaces import serving
+    from askdesk.surfaces.serving import serving
 
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     address = Address(port=0)
     listening = address.listen()
     url = address.url(listening.getsockname()[1])
-    note = await serving.begin(desk.shelf, url, desk.now())
-    try:
-        async with beside(Service(desk, url, limits=OPEN), address, listening):
-            yield f"{url}/sign-in?code={await tokens.new_link(desk.shelf, 'you', now=desk.now())}"
-    finally:
-        await serving.end(desk.shelf, note)
+    async with serving(desk, url), beside(Service(desk, url, limits=OPEN), address, listening):
+        yield f"{url}/sign-in?code={await tokens.new_link(desk.shelf, 'you', now=desk.now())}"
 
 
 async def _story(desk: Desk, surface: HereSurface | None, by: str) -> int:

@@ -39,7 +39,7 @@ def telling(desk: Desk, settings: Settings, urls: Sequence[str], *, is_server: b
                 for url in dict.fromkeys(urls):
                     await send(url, message)
                 return
-            page = await serving.url(desk.shelf)
+            page = await serving.url(desk.shelf, desk.now())
             link = (lambda ask_id: f"{page}/asks/{ask_id}" if ask_id else f"{page}/") if page else None
             await notify.tell_once(desk, asks, urls, detail=settings.notify_detail, link=link, send=send)
         except AskdeskError as error:

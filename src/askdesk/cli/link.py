@@ -39,7 +39,7 @@ async def _link(desk: Desk, given: Namespace) -> int:
     from askdesk.settings import load
     from askdesk.surfaces import serving
 
-    url = given.url or await serving.url(desk.shelf)
+    url = given.url or await serving.url(desk.shelf, desk.now())
     if url is None:
         return say("no server runs for this store: start askdesk serve, or name its address with --url", INVALID)
     life: timedelta = given.within or tokens.LINK_LIFE

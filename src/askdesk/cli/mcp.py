@@ -166,7 +166,7 @@ async def _place(desk: Desk, given: Namespace, settings: Settings) -> Place:
         return Dialog(desk.shelf, by, surface, known.dialect, notes=given.notes, guard=guard, lines=known.lines)
 
     async def page() -> str | None:
-        return server or await serving.url(desk.shelf)
+        return server or await serving.url(desk.shelf, desk.now())
 
     async def attended() -> bool:
         return server is not None or await is_attended(desk)

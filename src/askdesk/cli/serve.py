@@ -86,7 +86,7 @@ async def _serve(given: Namespace, address: Address) -> int:
     from askdesk.server.run import serve
     from askdesk.server.service import Service
     from askdesk.settings import load
-    from askdesk.surfaces import serving
+    from askdesk.surfaces.serving import serving
 
     settings = load()
     # Whoever calls can call again, so a server does not try for as long as a program of its own would.
@@ -101,14 +101,11 @@ async def _serve(given: Namespace, address: Address) -> int:
             dialog_seconds=settings.dialog_seconds,
             host_seconds=settings.host_seconds or None,
         )
-        name = await serving.begin(desk.shelf, url, desk.now())
-        try:
+        async with serving(desk, url):
             await _greet(given, address, desk, url, settings)
             expiring = _for_all(desk, "deadlines", lambda: deadlines.keep(desk))
             async with expiring, _notifying(given, desk, url, settings), _hooks(given, desk, settings):
                 await serve(service, address, listening)
-        finally:
-            await serving.end(desk.shelf, name)
     return say("the desk is closed")
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+from datetime import timedelta
+
+SIGN_OF_LIFE = timedelta(minutes=1)  # so often those who leave a note of themselves renew it
+SILENT = timedelta(minutes=3)  # without a sign of life for so long, it is gone
 
 
 def here() -> tuple[str, int]:

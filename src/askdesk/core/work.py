@@ -26,7 +26,7 @@ from askdesk.core.checks import text_problems
 from askdesk.core.clock import Clock
 from askdesk.core.errors import AskdeskError, InvalidReply, Problem, StoreError, VersionConflict
 from askdesk.core.model import Asker
-from askdesk.core.process import here, is_gone
+from askdesk.core.process import SIGN_OF_LIFE, SILENT, here, is_gone
 from askdesk.core.store import Document, Shelf
 from askdesk.core.text import is_blank
 
@@ -35,8 +35,6 @@ WORKING, INSTRUCTION, HEARD = "working/", "instruction/", "heard/"
 _T = TypeVar("_T", bound="Struct")
 _LOOK_SECONDS = 0.5  # a person who tells an agent something does not mind half a second
 _LATE_LOOK_SECONDS = 5.0  # where it has not been heard for a while
-_SIGN_OF_LIFE = timedelta(minutes=1)
-_SILENT = timedelta(minutes=3)  # without a sign of life for so long, it is gone
 _KEPT = timedelta(days=1)  # what was heard is shown for so long
 
 
@@ -236,7 +234,7 @@ class Work:
         return Heard(at=self._clock.now(), host=host, process=process, ear=self._ear, delivered=delivered)
 
     async def _show_life(self) -> None:
-        if self._clock.now() - self._working.seen >= _SIGN_OF_LIFE:
+        if self._clock.now() - self._working.seen >= SIGN_OF_LIFE:
             await self.begin()
 
     async def begin(self) -> None:
@@ -274,7 +272,7 @@ async def _nap(clock: Clock, seconds: float) -> None:
 
 def _is_over(working: Working, now: datetime) -> bool:
     asker = working.asker
-    return now - working.seen > _SILENT or (asker.process is not None and is_gone(asker.host, asker.process))
+    return now - working.seen > SILENT or (asker.process is not None and is_gone(asker.host, asker.process))
 
 
 def _id(document: Document) -> str:

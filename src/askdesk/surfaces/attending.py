@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -13,13 +13,11 @@ from msgspec import Meta, Struct
 
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError
-from askdesk.core.process import here, is_gone
+from askdesk.core.process import SIGN_OF_LIFE, SILENT, here, is_gone
 from askdesk.core.store import Document
 from askdesk.surfaces import serving
 
 PREFIX = "attending/"
-_SIGN_OF_LIFE = 60.0  # seconds
-_SILENT = timedelta(minutes=3)  # without a sign of life for so long, it is gone
 
 
 class Attending(Struct, frozen=True, kw_only=True):
@@ -50,12 +48,12 @@ async def _show_life(desk: Desk, name: str) -> None:
         note = Attending(host=host, process=process, seen=desk.now())
         with suppress(AskdeskError):
             await desk.shelf.put(name, msgspec.json.encode(note).decode())
-        await asyncio.sleep(_SIGN_OF_LIFE)
+        await asyncio.sleep(SIGN_OF_LIFE.total_seconds())
 
 
 async def is_attended(desk: Desk) -> bool:
     """Whether a page is served or an inbox open."""
-    if await serving.url(desk.shelf) is not None:
+    if await serving.url(desk.shelf, desk.now()) is not None:
         return True
     return any(_is_open(document, desk.now()) for document in await desk.shelf.list(PREFIX))
 
@@ -65,4 +63,4 @@ def _is_open(document: Document, now: datetime) -> bool:
         note = msgspec.json.decode(document.value, type=Attending)
     except msgspec.MsgspecError:  # of a newer version
         return False
-    return now - note.seen < _SILENT and not is_gone(note.host, note.process)
+    return now - note.seen < SILENT and not is_gone(note.host, note.process)

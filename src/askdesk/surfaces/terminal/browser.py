@@ -6,6 +6,7 @@ import asyncio
 
 from msgspec import Struct
 
+from askdesk.core.clock import SystemClock
 from askdesk.core.store import Shelf
 from askdesk.core.text import Shown, shown
 from askdesk.surfaces import serving
@@ -21,7 +22,7 @@ class Visit(Struct, frozen=True):
 
 async def visited(shelf: Shelf, wish: Visit) -> Shown:
     """Open the page there, and return what to tell the person. No text of an agent is in the address."""
-    url = await serving.url(shelf)
+    url = await serving.url(shelf, SystemClock().now())
     if url is None or not url.startswith(("http://", "https://")):
         return say("sheet.no_page")
     import webbrowser  # here, as few ask for it
