@@ -176,7 +176,32 @@ async def told(server: Running, cases: dict[str, int], head: str, body: bytes = 
 
 
 async def test_the_desk_answers_under_its_own_names_alone(server: Running) -> None:
-    assert await told(server, HOSTS, "GET /healthz HTTP/1.1\r\n{lines}") == HOSTS
+    assert await told(server, HOSTS, "GET /static/askdesk.css HTTP/1.1\r\n{lines}") == HOSTS
+
+
+# What balancers and monitors send, which know a server by its address, or as HTTP/1.0 by nothing.
+ADDRESSES: dict[str, int] = {
+    "": 200,
+    "Host: 10.0.0.11:8700": 200,
+    "Host: desk-1:8700": 200,
+    "Host: 10.0.0.11:8700\r\nHost: desk.example": 400,
+    "Host: evil.example\r\nOrigin: http://evil.example": 403,
+    "Host: evil.example\r\nSec-Fetch-Site: cross-site": 403,
+}
+
+
+async def test_whether_it_works_is_told_under_any_name_and_to_no_other_site(server: Running) -> None:
+    assert await told(server, ADDRESSES, "GET /healthz HTTP/1.1\r\n{lines}") == ADDRESSES
+    assert (await server.raw(b"GET /healthz HTTP/1.0\r\n\r\n")).json == {"status": "ok"}
+
+
+async def test_what_it_counts_is_told_under_any_name_but_to_a_token_alone(server: Running) -> None:
+    headers = {"Host": "10.0.0.11:8700"}
+    token = await server.token("answerer")
+    statuses = [
+        (await server.request("GET", "/metrics", token=each, headers=headers)).status for each in (token, None)
+    ]
+    assert statuses == [200, 401]
 
 
 async def test_the_desk_takes_nothing_from_other_origins(server: Running) -> None:
@@ -280,7 +305,7 @@ async def test_every_answer_carries_the_headers_whatever_its_status(failing: Run
         server.written("DELETE", "/v1/asks", token=token),
         server.written("POST", "/v1/asks", token=token, headers={"Content-Length": "99999999"}),
         server.written("POST", "/v1/asks", token=token, body=b"{}", headers={"Content-Type": "text/plain"}),
-        server.written("GET", "/healthz", headers={"Host": "evil.example"}),
+        server.written("GET", "/", headers={"Host": "evil.example"}),
         server.written("GET", "/healthz", headers={"X-Long": "x" * 40_000}),
         server.written("GET", "/healthz").replace(b"1.1", b"2.0"),
         b"\x16\x03\x01\x02\x00\x01\x00",  # somebody speaks TLS
