@@ -130,7 +130,7 @@ class AgentFailed(AskdeskError):
 
 
 class StoreError(AskdeskError):
-    """Nothing was written, unless the message says otherwise."""
+    """Nothing was written; but of what was under way while a store went out of reach, nobody knows."""
 
 
 class StoreBusy(StoreError):

@@ -28,7 +28,6 @@ Identity: TypeAlias = tuple[int, int]
 FOREIGN = (apsw.Error, OSError, UnicodeEncodeError)
 _APPLICATION_ID = 0x41534B44  # "ASKD"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_OUT_OF_ROOM = {778, 4874}  # SQLITE_IOERR_WRITE under a file-size limit, SQLITE_IOERR_SHMSIZE
 
 
 class Place:
@@ -48,16 +47,23 @@ class Place:
         name = str(self.path.parent / f".askdesk-{token_hex(8)}")
         os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            database = apsw.Connection(name)
-            database.pragma("application_id", _APPLICATION_ID)
-            database.pragma("journal_mode", "wal")
-            migrate_sqlite(database)
-            database.close()
+            self._fill(name)
             with suppress(FileExistsError):
                 os.link(name, self.path)
         finally:
             for leftover in (name, f"{name}-wal", f"{name}-shm", f"{name}-journal"):
                 Path(leftover).unlink(missing_ok=True)
+
+    def _fill(self, name: str) -> None:
+        database = apsw.Connection(name)
+        try:
+            database.pragma("application_id", _APPLICATION_ID)
+            database.pragma("journal_mode", "wal")
+            migrate_sqlite(database)
+        except FOREIGN as error:
+            raise self.ours(error, database) from None
+        finally:
+            database.close()
 
     def identity(self) -> Identity:
         try:
@@ -69,10 +75,13 @@ class Place:
         self._check_no_leftover(identity)
         database = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)  # never creates
         database.set_busy_handler(busy)  # before the first read: whoever closes the file last locks it meanwhile
-        database.pragma("synchronous", "full")
-        self._check_ours(database)
-        check_known(database)
-        self._opened = identity, self._wal_identity()
+        try:
+            database.pragma("synchronous", "full")
+            self._check_ours(database)
+            check_known(database)
+            self._opened = identity, self._wal_identity()
+        except FOREIGN as error:
+            raise self.ours(error, database) from None
         return database
 
     def _check_no_leftover(self, identity: Identity) -> None:
@@ -94,17 +103,16 @@ class Place:
         if database.pragma("application_id") != _APPLICATION_ID:
             raise StoreCorrupt(f"{self.path}: is an SQLite file of another program")
 
-    def ours(self, error: Exception) -> StoreError:
-        """An error of SQLite or the file system, one of FOREIGN, as ours."""
+    def ours(self, error: Exception, database: apsw.Connection | None = None) -> StoreError:
+        """An error of SQLite or the file system, one of FOREIGN, as ours; it may be the latest of a connection."""
         if isinstance(error, UnicodeEncodeError):
             return StoreGone(f"{self.path}: its path is not UTF-8, which SQLite needs")
         if isinstance(error, OSError):
             kind = StoreFull if error.errno in _NO_ROOM else StoreGone
             return kind(f"{self.path}: {error.strerror or error}")
-        code = getattr(error, "extendedresult", 0)
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreBusy(f"{self.path}: locked by another process for {self.busy_seconds:g} s; try again")
-        if isinstance(error, apsw.FullError) or code in _OUT_OF_ROOM:
+        if isinstance(error, apsw.FullError) or _had_no_room(error, database):
             return StoreFull(f"{self.path}: no room left on the disk; nothing was written")
         if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
             return StoreCorrupt(f"{self.path}: damaged, or not an SQLite file ({error}); restore a backup")
@@ -125,7 +133,7 @@ class Connection:
         try:
             return query(self._fresh())
         except FOREIGN as error:
-            raise self._place.ours(error) from None
+            raise self._place.ours(error, self._database) from None
 
     def transact(self, operations: Iterable[Operation[Any]], *, patient: bool = True) -> list[Any]:
         """Run the operations in one transaction; when this returns, what they did is durable.
@@ -136,7 +144,7 @@ class Connection:
         try:
             return self._transacted(self._fresh(), operations)
         except FOREIGN as error:
-            raise self._place.ours(error) from None
+            raise self._place.ours(error, self._database) from None
         finally:
             self._patient = True
 
@@ -174,6 +182,11 @@ class Connection:
             self._waiting_since = time.monotonic()
         time.sleep(0.001)
         return time.monotonic() - self._waiting_since < self._place.busy_seconds
+
+
+def _had_no_room(error: Exception, database: apsw.Connection | None) -> bool:
+    """SQLite has no word of its own for a file that may not grow: it is broken like one that cannot be written."""
+    return isinstance(error, apsw.IOError) and database is not None and database.system_errno in _NO_ROOM
 
 
 def _identity(path: Path) -> Identity:
