@@ -106,6 +106,8 @@ class Database:
         """The database at a URL, with so many connections at the most."""
         database = cls(url, patience, most)
         await database.run(database._look)
+        if not database.is_proxied:
+            database._connections.drop()  # the one connection was careful for a proxy's sake
         return database
 
     async def _look(self, connection: Connection) -> None:
@@ -122,14 +124,13 @@ class Database:
             raise StoreGone(f"{self.address}: its encoding is {seen['encoding']}; askdesk needs a database in UTF8")
         # A proxy that hands each transaction to another process of the database names none of them.
         self.is_proxied = seen["pid"] != connection.get_server_pid()
-        if not self.is_proxied:
-            self._connections.drop()  # the one connection was careful for a proxy's sake
 
     async def connected(self, seconds: float = _CONNECT_SECONDS) -> Connection:
         """A new connection, for whoever closes it."""
         settings = {"application_name": "askdesk"}
         if not self.is_proxied:  # which take none but those they know
             settings["jit"] = "off"
+            settings["gin_pending_list_limit"] = "256kB"  # which every search reads through
         return await asyncpg.connect(
             self._url,
             timeout=seconds,
