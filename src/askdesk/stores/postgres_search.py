@@ -15,6 +15,7 @@ from askdesk.stores.postgres_database import Connection, Database, Record, state
 from askdesk.stores.rows import readable
 
 _MOST_ASKS, _MOST_CHARACTERS = 200, 1_000_000  # that are indexed in one commit
+_MANY_ASKS = 10_000  # after so many, the planner should not go by what it knew before
 _MOST_BYTES = 500_000  # of terms that go into a tsvector, which ends at a megabyte
 
 
@@ -69,22 +70,25 @@ class Index:
         async with self._turn:  # whoever comes second finds it done
             if self._is_new:
                 await self._catch_up_with_older_versions()
-            while await self._index_some():
-                pass
+            count = 0
+            while some := await self._index_some():
+                count += some
+            if count >= _MANY_ASKS:
+                await self._database.fetch("search_analyze")
 
-    async def _index_some(self) -> bool:
-        """Whether there is perhaps more."""
+    async def _index_some(self) -> int:
+        """How many; after none there is no more."""
         progress = (await self._database.fetch("search_progress"))[0]
         if progress["indexed"] >= progress["latest"]:
-            return False
+            return 0
         rows = await self._database.fetch("search_next", progress["indexed"], _MOST_ASKS)
         asks = _indexed_some(rows)
         if not asks:
-            return False
+            return 0
         unread = [ask.seq for ask in asks if not ask.is_read]
         upto = asks[-1].changed
         await self._database.fetch("search_index", progress["indexed"], upto, *_columns(asks), unread)
-        return True
+        return len(asks)
 
     async def _catch_up_with_older_versions(self) -> None:
         """Index what they could not read and this one perhaps can."""
@@ -100,6 +104,8 @@ def _expression(wanted: Iterable[search.Wanted]) -> str:
 
 
 def _matching(row: Record, wanted: tuple[search.Wanted, ...]) -> Entry | None:
+    if row["record"] is None:  # it has changed since it was indexed
+        return None
     entry = readable(row["record"], row["settlement"], row["id"])
     if entry is None or (row["is_long"] and not search.matches(entry, wanted)):
         return None
