@@ -817,6 +817,16 @@ async def test_more_than_is_indexed_at_once_is_found(path: Path) -> None:
         assert await numbers(store, text="tool:bash") == [*range(450, 454)]
 
 
+async def test_a_beginning_finds_all_that_begin_so_however_many_words_they_are(path: Path) -> None:
+    async with opened(path) as store:
+        calls = [Permission("Bash", {"command": f"part{number} of{number % 7}"}) for number in range(100)]
+        await asyncio.gather(*(store.add(an_ask(number, body=call)) for number, call in enumerate(calls)))
+        assert await numbers(store, text="part") == [*range(100)]
+        assert await numbers(store, text="part1") == [1, *range(10, 20)]
+        assert await numbers(store, text="part of3") == [*range(3, 100, 7)]
+        assert await numbers(store, text="part100") == []
+
+
 async def test_many_searches_at_once_find_the_same(path: Path) -> None:
     async with opened(path) as store:
         await asyncio.gather(*(store.add(an_ask(number)) for number in range(500)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -50,6 +51,11 @@ _LISTED = "SELECT record, settlement, changed, id FROM asks WHERE"
 # The index goes first, in the order of the page: so a page is found without looking at every match.
 _FOUND = """SELECT record, settlement, changed, id FROM search CROSS JOIN asks ON changed = search.rowid
             WHERE search MATCH ? AND"""
+
+# The words of the index, of which one can be looked up without the others.
+_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_words USING fts5vocab(main, search, instance)"
+_NEXT_WORD = "SELECT term FROM temp.search_words WHERE term >= ? LIMIT 1"
+_MOST_WORDS = 64
 
 _PROGRESS = f"SELECT changed, {_LATEST} FROM search_upto"  # noqa: S608
 _UNINDEXED = """SELECT seq, changed, record, settlement, id FROM asks WHERE settlement IS NULL AND changed > :indexed
@@ -131,14 +137,15 @@ class SQLiteStore:
         start = position(after)
         if start is None:
             start = BEYOND if newest else 0
-        values: Values = (start, limit + 1)
         if wanted := search.query(text):
+            wanted = (*search.query(f"is:{state}"), *wanted)
             await self._index.catch_up()
-            values = (_expression(*search.query(f"is:{state}"), *wanted), *values)
         select, place = (_FOUND, "search.rowid") if wanted else (_LISTED, "changed")
+        query = f"{select} {_PAGES[state, newest].format(place=place)} LIMIT ?"
 
         def page(database: apsw.Connection) -> Page:
-            rows = _fetch(database, f"{select} {_PAGES[state, newest].format(place=place)} LIMIT ?", values)
+            matched = (_expression(database, wanted),) if wanted else ()
+            rows = _fetch(database, query, (*matched, start, limit + 1))
             more = str(rows[limit - 1][2]) if len(rows) > limit else None
             entries = (readable(asked, settlement, ask_id) for asked, settlement, _, ask_id in rows[:limit])
             return Page(tuple(entry for entry in entries if entry is not None), more)
@@ -346,9 +353,26 @@ def _index(database: apsw.Connection, asks: list[_Indexed]) -> None:
             database.execute("INSERT INTO search_open VALUES (?, ?)", (ask.seq, ask.changed))
 
 
-def _expression(*wanted: search.Wanted) -> str:
+def _expression(database: apsw.Connection, wanted: Iterable[search.Wanted]) -> str:
     """What is wanted, as FTS5 reads it: a term holds no quote, nothing that FTS5 would split or fold."""
-    return " AND ".join(f'"{one.term}"' if one.whole else f'"{one.term}"*' for one in wanted)
+    database.execute(_WORDS)
+    return " AND ".join(f'"{one.term}"' if one.whole else _begun(database, one.term) for one in wanted)
+
+
+def _begun(database: apsw.Connection, beginning: str) -> str:
+    """The words that begin so: they are followed in order, where for a beginning FTS5 first gathers all that match."""
+    words: list[str] = []
+    start = beginning
+    while found := _fetch(database, _NEXT_WORD, (start,)):
+        (word,) = found[0]
+        if not word.startswith(beginning):
+            break
+        if len(words) == _MOST_WORDS:
+            return f'"{beginning}"*'
+        words.append(word)
+        start = f"{word}\0"  # what comes next
+    either = " OR ".join(f'"{word}"' for word in words or [beginning])
+    return f"({either})"
 
 
 def _tell_nobody(_: object) -> None:
