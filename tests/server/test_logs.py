@@ -116,7 +116,7 @@ async def everything(server: Running) -> list[Answer]:
         ("GET", "/v1/asks/busy", asker, None, {}),
         ("POST", "/v1/asks/bug/settlement", answerer, settlement, {}),
         ("DELETE", asked, asker, None, {}),
-        ("GET", "/healthz", None, None, {"Host": canary("host")}),
+        ("GET", "/v1/me", None, None, {"Host": canary("host")}),
         ("GET", "/healthz", None, None, {"Origin": f"http://{canary('origin')}"}),
         ("GET", "/", None, None, cookie),
         ("GET", f"/asks/{ask_id}", None, None, cookie),

@@ -42,8 +42,8 @@ HEADERS: Mapping[bytes, bytes] = {
 }
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _SAFE = ("GET", "HEAD")
-# Balancers and monitors look at each server by itself, which they know by an address and not by the desk's name. The one
-# tells nobody anything, the other needs a token, and no page that was led here by a wrong name has one.
+# Balancers and monitors look at each server by itself, which they know by an address and not by the desk's name. The
+# one tells nobody anything, the other needs a token, and no page that was led here by a wrong name has one.
 _BY_ADDRESS = ("/healthz", "/metrics")
 # Headers that decide something: two of them could be one for us and another for whoever stands before us.
 _ONCE = frozenset(
