@@ -198,9 +198,7 @@ async def test_whether_it_works_is_told_under_any_name_and_to_no_other_site(serv
 async def test_what_it_counts_is_told_under_any_name_but_to_a_token_alone(server: Running) -> None:
     headers = {"Host": "10.0.0.11:8700"}
     token = await server.token("answerer")
-    statuses = [
-        (await server.request("GET", "/metrics", token=each, headers=headers)).status for each in (token, None)
-    ]
+    statuses = [(await server.request("GET", "/metrics", token=each, headers=headers)).status for each in (token, None)]
     assert statuses == [200, 401]
 
 
