@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
+from tests.faults.ledger import Ledger, lines
 
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AlreadySettled
@@ -35,23 +34,6 @@ POSTED_AT_ONCE = 8
 SETTLED_AT_ONCE = 8
 MOST_LEFT = 60  # the poster rests beyond this, so that settlers meet at the same asks
 AGENT = Asker("poster", project="faults")
-
-
-class Ledger:
-    """Lines of JSON, each on disk before the next step is taken."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def write(self, lines: Iterable[Any]) -> None:
-        os.write(self._descriptor, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
-        os.fsync(self._descriptor)
-
-
-def lines(path: Path) -> list[Any]:
-    """What a ledger holds; a line that was cut off by a kill does not count."""
-    text = path.read_text() if path.exists() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def question(number: int) -> Question:
@@ -136,7 +118,9 @@ class Process:
         self._running = self._started()
 
     def _started(self, *more: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, __file__, "--role", self.role, "--folder", str(self._folder), *more])
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.kill", "--role", self.role, "--folder", str(self._folder), *more]
+        )
 
     def check(self) -> None:
         if (code := self._running.poll()) is not None:

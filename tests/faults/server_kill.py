@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -22,50 +19,17 @@ from typing import NamedTuple
 
 from playwright.async_api import Error, Page, async_playwright
 from tests.browser import ARGUMENTS, executable
+from tests.faults.server import Server
 
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AlreadySettled
 from askdesk.core.model import Answer, Answered, Asker, Outcome, Question
-from askdesk.open import AGENT_VARIABLES
 from askdesk.server import tokens
 from askdesk.stores.http import HTTPStore
 from askdesk.stores.sqlite import SQLiteStore
 
 AGENTS, ANSWERERS = 6, 2
 _STUCK_SECONDS = 60
-
-
-class Server:
-    """A server in a process of its own, on one port and one file, that can be killed and started again."""
-
-    def __init__(self, path: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._path = path
-        self._process: subprocess.Popen[str] | None = None
-
-    async def start(self) -> None:
-        surroundings = {name: value for name, value in os.environ.items() if name not in AGENT_VARIABLES}
-        options = ["--port", str(self.port), "--no-link", "--log", "none", "--store", str(self._path)]
-        command = [sys.executable, "-m", "askdesk.cli.main", "serve", *options]
-        self._process = await asyncio.to_thread(_started, command, surroundings)
-
-    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        if self._process:
-            self._process.send_signal(number)
-            self._process.wait()
-            if self._process.stdout:
-                self._process.stdout.close()
-            self._process = None
-
-
-def _started(command: list[str], surroundings: dict[str, str]) -> subprocess.Popen[str]:
-    """The process, once it has told its address."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings)
-    assert process.stdout
-    process.stdout.readline()
-    return process
 
 
 class Books(NamedTuple):
@@ -86,7 +50,7 @@ class Books(NamedTuple):
 class House:
     def __init__(self, folder: Path, seed: int) -> None:
         self.path = folder / "desk.db"
-        self.server = Server(self.path)
+        self.server = Server(str(self.path))
         self.random = random.Random(seed)  # noqa: S311 - which moment it is need not be a secret
         self.told: dict[str, Outcome] = {}
         self.kills = 0
@@ -145,12 +109,12 @@ class House:
             self.server.kill()
             self.kills += 1
             await asyncio.sleep(self.random.uniform(0, 0.3))
-            await self.server.start()
+            await asyncio.to_thread(self.server.start)
 
     async def run(self, cycles: int, asks: int) -> Books:
         store = await SQLiteStore.open(self.path)
         desk = Desk(store)
-        await self.server.start()
+        await asyncio.to_thread(self.server.start)
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=executable(), args=[*ARGUMENTS])
             page = await (await browser.new_context()).new_page()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-KILL = Path(__file__).with_name("kill.py")
+ROOT = Path(__file__).parent.parent.parent
 FIGURES = (
     r"kill: 8 cycles, [1-9]\d* asks acknowledged, [1-9]\d* settled, \d+ winners told again, "
     r"\d+ answers collected again; "
@@ -14,6 +14,7 @@ FIGURES = (
 
 
 def test_after_random_kills_nothing_acknowledged_is_lost_nothing_settled_twice_and_every_winner_told() -> None:
-    run = subprocess.run([sys.executable, KILL, "--cycles", "8"], stdout=subprocess.PIPE, text=True, check=False)
+    command = [sys.executable, "-m", "tests.faults.kill", "--cycles", "8"]
+    run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     assert re.fullmatch(FIGURES, run.stdout), run.stdout
     assert run.returncode == 0
