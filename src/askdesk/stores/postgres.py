@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from askdesk.core import search
 from askdesk.core.clock import Clock
-from askdesk.core.errors import StoreBusy, StoreError, StoreGone, UnknownAsk, VersionConflict
+from askdesk.core.errors import StoreBusy, StoreGone, UnknownAsk, VersionConflict
 from askdesk.core.hints import Heard, Hints, Stop
 from askdesk.core.model import Ask, Entry, Settlement
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
@@ -39,6 +39,7 @@ class PostgresStore:
         self._hints = Hints()
         self._session = Session(database, self._hints)
         self._adding = _Together(self._add)
+        self._under_way: dict[str, asyncio.Future[bool]] = {}  # asks that are being added
         self._settling = _Together(self._settle)
 
     @classmethod
@@ -80,7 +81,9 @@ class PostgresStore:
         await self._session.alone(name, work)
 
     async def add(self, ask: Ask) -> Ask:
-        if await self._adding.send(_Added(ask, record.encode(ask))):
+        adding = self._under_way[ask.id] = self._adding.begin(_Added(ask, record.encode(ask)))
+        adding.add_done_callback(lambda _: self._under_way.pop(ask.id, None))
+        if await asyncio.shield(adding):
             return ask
         if ask.key is not None and (rows := await self._database.fetch("by_key", ask.asker.project, ask.key)):
             return record.decode_ask(rows[0]["record"])
@@ -103,6 +106,8 @@ class PostgresStore:
         text, now = record.encode(settlement), microseconds(settlement.at)
         if text_flaw(ask_id):
             raise UnknownAsk(ask_id)
+        if adding := self._under_way.get(ask_id):  # whoever asked takes it back: not before it is there
+            await asyncio.wait([adding])
         while True:
             if await self._settling.send(_Settled(ask_id, text, now)):
                 return settlement
@@ -248,43 +253,37 @@ class _Together(Generic[_Item, _Result]):
         self._sending: asyncio.Task[None] | None = None
 
     async def send(self, item: _Item) -> _Result:
+        return await asyncio.shield(self.begin(item))
+
+    def begin(self, item: _Item) -> asyncio.Future[_Result]:
+        """What will come of it, also where nobody waits for that any more."""
         done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
         self._gathered.append((item, done))
         if self._sending is None or self._sending.done():
             self._sending = asyncio.ensure_future(self._send_all())
-        return await done
+        return done
 
     async def _send_all(self) -> None:
         while self._gathered:
             batch = self._gathered[:_MOST_IN_A_BATCH]
             del self._gathered[:_MOST_IN_A_BATCH]
-            try:
-                results = await self._send([item for item, _ in batch])
-            except (StoreGone, StoreBusy) as error:  # for one as for all
-                _deliver(batch, [error] * len(batch))
-            except StoreError:  # one of them spoils it for all: let each stand for itself
-                _deliver(batch, [await self._alone(item) for item, _ in batch])
-            else:
-                _deliver(batch, results)
+            items = [item for item, _ in batch]
+            for (_, done), result in zip(batch, await self._results(items), strict=True):
+                if isinstance(result, Exception):
+                    done.set_exception(result)
+                else:
+                    done.set_result(result)
 
-    async def _alone(self, item: _Item) -> _Result | StoreError:
+    async def _results(self, items: list[_Item]) -> list[Any]:
+        """What came of each; of a failure, its error: whatever it is, nobody may wait for it for ever."""
         try:
-            return (await self._send([item]))[0]
-        except StoreError as error:
-            return error
+            return await self._send(items)
+        except Exception as error:  # noqa: BLE001
+            if len(items) == 1 or isinstance(error, StoreGone | StoreBusy):  # for one as for all
+                return [error] * len(items)
+            # One of them spoils it for all: let each stand for itself.
+            return [result for item in items for result in await self._results([item])]
 
     async def close(self) -> None:
         if self._sending:
             await asyncio.wait([self._sending])
-
-
-def _deliver(
-    batch: list[tuple[_Item, asyncio.Future[_Result]]], results: list[_Result] | list[_Result | StoreError] | list[Any]
-) -> None:
-    for (_, done), result in zip(batch, results, strict=True):
-        if done.done():  # its caller has gone
-            continue
-        if isinstance(result, StoreError):
-            done.set_exception(result)
-        else:
-            done.set_result(result)

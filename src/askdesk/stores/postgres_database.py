@@ -226,6 +226,8 @@ class _Connections:
                 connection.terminate()
                 if isinstance(error, FOREIGN):
                     self.drop()  # the others have gone the same way, or will be made anew in a moment
+                elif connection not in self._used and isinstance(error, AttributeError):
+                    raise _cut() from None  # asyncpg had not finished with it when it was dropped
                 raise
             finally:
                 self._used.discard(connection)
@@ -247,15 +249,17 @@ class _Connections:
         finally:
             self._connecting.discard(connecting)
         if connecting.cancelled():
-            raise ConnectionAbortedError(0, "the way to it was cut")
+            raise _cut()
         return connecting.result()
 
     def drop(self, *, also_used: bool = False) -> None:
         for connection in (*self._idle, *(self._used if also_used else ())):
             connection.terminate()
         self._idle.clear()
-        for connecting in tuple(self._connecting) if also_used else ():
-            connecting.cancel()
+        if also_used:
+            self._used.clear()
+            for connecting in tuple(self._connecting):
+                connecting.cancel()
 
     async def close(self) -> None:
         idle, self._idle = self._idle, []
@@ -263,3 +267,7 @@ class _Connections:
         for connection in idle:
             with suppress(*FOREIGN):
                 await connection.close(timeout=1)
+
+
+def _cut() -> ConnectionAbortedError:
+    return ConnectionAbortedError(0, "the way to it was cut")

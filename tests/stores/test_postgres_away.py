@@ -1,0 +1,69 @@
+"""PostgreSQL goes away in the midst of something: nothing is left behind, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from asyncpg.connection import Connection
+
+from askdesk.core.desk import Desk
+from askdesk.core.model import Question
+from askdesk.stores.postgres import PostgresStore
+from askdesk.stores.postgres_database import Database
+from askdesk.testing.store_contract import a_settlement, an_ask
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def store(postgres: str) -> AsyncIterator[PostgresStore]:
+    store = await PostgresStore.open(postgres)
+    yield store
+    await store.close()
+
+
+async def test_an_ask_that_is_cancelled_at_any_step_is_never_left_open(store: PostgresStore) -> None:
+    desk = Desk(store)
+    for steps in range(20):
+        store._database.reset()  # as where it was away: whoever takes it back may be quicker than who keeps it
+        asking = asyncio.ensure_future(desk.ask(Question("Which database?", ["SQLite", "Postgres"])))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait([asking])
+    last = await desk.post(Question("Which framework?", ["Flask", "Django"]))  # written after all of the above
+    assert [entry.ask.id for entry in (await desk.page("open")).entries] == [last.id]
+
+
+async def test_a_connection_that_is_dropped_between_two_steps_of_a_statement_is_another_try(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = await Database.open(postgres)
+    prepare = Connection._get_statement
+    tries: list[str] = []
+
+    async def prepared(self: Connection, *given: Any, **more: Any) -> Any:
+        statement = await prepare(self, *given, **more)
+        if not tries:
+            database.reset()
+        tries.append(given[0])
+        return statement
+
+    monkeypatch.setattr(Connection, "_get_statement", prepared)
+    assert await database.run(lambda connection: connection.fetchval("SELECT 1")) == 1
+    assert tries == ["SELECT 1", "SELECT 1"]
+    await database.close()
+
+
+async def test_whatever_goes_wrong_nobody_waits_for_ever(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch(name: str, *values: object) -> None:
+        raise ZeroDivisionError
+
+    await store.add(an_ask(1))
+    monkeypatch.setattr(store._database, "fetch", fetch)
+    for verb in (store.add(an_ask(2)), store.add(an_ask(3)), store.settle(an_ask(1).id, a_settlement())):
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(verb, 5)
