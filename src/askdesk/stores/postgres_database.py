@@ -29,6 +29,7 @@ from askdesk.core.errors import (
     StoreGone,
 )
 from askdesk.stores.patience import PATIENCE, TOLD_AFTER, pauses
+from askdesk.stores.postgres_hosts import Hosts
 
 try:
     import asyncpg
@@ -98,6 +99,7 @@ class Database:
         self.patience = patience
         self.is_proxied = True  # until it is known: what works with a proxy works without one
         self._url = url
+        self._hosts = Hosts(url)
         self._connections = _Connections(self.connected, most)
         self._closed = False
 
@@ -125,25 +127,28 @@ class Database:
         # A proxy that hands each transaction to another process of the database names none of them.
         self.is_proxied = seen["pid"] != connection.get_server_pid()
 
-    async def connected(self, seconds: float = _CONNECT_SECONDS) -> Connection:
-        """A new connection, for whoever closes it."""
+    async def connected(self) -> Connection:
+        """A new connection, for whoever closes it: of several hosts, to the one that can be written to."""
+        return await self._hosts.first(self._connected)
+
+    async def _connected(self, url: str) -> Connection:
         settings = {"application_name": "askdesk"}
         if not self.is_proxied:  # which take none but those they know
             settings["jit"] = "off"
             settings["gin_pending_list_limit"] = "256kB"  # which every search reads through
         return await asyncpg.connect(
-            self._url,
-            timeout=seconds,
+            url,
+            timeout=_CONNECT_SECONDS,
             command_timeout=_STATEMENT_SECONDS,
             statement_cache_size=0 if self.is_proxied else 100,
             server_settings=settings,
-            **self._several_hosts(),
+            **self._that_takes_writes(),
         )
 
-    def _several_hosts(self) -> dict[str, str]:
-        """Of several, the one that can be written to: the others are its copies."""
-        is_said = "target_session_attrs" in self._url or "," not in urlsplit(self._url).netloc
-        return {} if is_said else {"target_session_attrs": "read-write"}
+    def _that_takes_writes(self) -> dict[str, str]:
+        """Of several hosts, all others are copies of one."""
+        is_needed = self._hosts.are_several and "target_session_attrs" not in self._url
+        return {"target_session_attrs": "read-write"} if is_needed else {}
 
     async def fetch(self, name: str, *values: object) -> list[Record]:
         """The rows that a statement gives."""

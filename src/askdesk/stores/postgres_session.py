@@ -18,6 +18,7 @@ from askdesk.core.errors import StoreError
 from askdesk.core.hints import Hints
 from askdesk.stores.postgres_database import FOREIGN, Connection, Database, Record, statement
 from askdesk.stores.postgres_election import Election
+from askdesk.stores.postgres_hosts import let_go
 
 log = logging.getLogger("askdesk")
 
@@ -102,7 +103,7 @@ class Session:
         finally:
             for late in tries:
                 late.cancel()
-                late.add_done_callback(_let_go)
+                late.add_done_callback(let_go)
 
     async def _keep(self, connection: Connection) -> None:
         """Hear and look, until the connection is lost."""
@@ -169,9 +170,3 @@ class Session:
             except StoreError:
                 self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
             await asyncio.sleep(_POLL_SECONDS)
-
-
-def _let_go(late: asyncio.Task[Connection]) -> None:
-    """A connection that nobody waits for any more."""
-    if not late.cancelled() and late.exception() is None:
-        late.result().terminate()
