@@ -82,7 +82,7 @@ class Cluster:
         """With `of`, a standby of another one. Without `durable`, commits are not written through to the disk."""
         self.folder = Path(tempfile.mkdtemp(prefix="askdesk-postgres-"))
         self._data = self.folder / "data"
-        self._log = self.folder / "log"
+        self.log = self.folder / "log"
         self._user = _user()
         if self._user:
             os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
@@ -93,7 +93,8 @@ class Cluster:
         if of is None:
             self._run("initdb", "--auth=trust", "--username=ana", "--encoding=UTF8", "--locale=C", "-N", self._data)
         else:
-            self._run("pg_basebackup", "-d", f"{of.url('')}?sslmode=disable", "-R", "-X", "stream", "-D", self._data)
+            source = ("-c", "fast", "-d", f"{of.url('')}?sslmode=disable", "-R", "-X", "stream")
+            self._run("pg_basebackup", *source, "-D", self._data)
 
     def __enter__(self) -> Self:
         self.start()
@@ -110,7 +111,7 @@ class Cluster:
     def start(self, *, wait: bool = True) -> None:
         options = [f"--{option}" for option in (f"port={self.port}", "listen_addresses=127.0.0.1", *self._options)]
         command: tuple[str | Path, ...] = ("-D", self._data, "-k", self.folder, *options)
-        with open(self._log, "ab") as log:
+        with open(self.log, "ab") as log:
             self._process = self._started("postgres", *command, stdout=log, stderr=subprocess.STDOUT)
         if wait:
             self.wait()
@@ -126,7 +127,7 @@ class Cluster:
                     connection = await asyncpg.connect(self.url("postgres"))
                 except (OSError, asyncpg.PostgresError):
                     assert self._process
-                    assert self._process.poll() is None, self._log.read_text()
+                    assert self._process.poll() is None, self.log.read_text()
                     await asyncio.sleep(0.01)
                 else:
                     await connection.close()

@@ -150,7 +150,7 @@ class _Direction:
         self._flow()
 
     def _flow(self) -> None:
-        if self._to is None or self._is_held:
+        if self._to is None or self._to.is_closing() or self._is_held:
             return
         waiting, self._waiting = self._waiting, []
         self._to.writelines(waiting)

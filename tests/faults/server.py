@@ -1,40 +1,46 @@
-"""A desk server in a process of its own, on one port, that can be killed and started again."""
+"""A desk server in a process of its own, which can be killed and started again."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import subprocess
 import sys
-from typing import IO
+from contextlib import nullcontext
+from pathlib import Path
 
 from askdesk.open import AGENT_VARIABLES
 
 
 class Server:
-    def __init__(self, store: str, errors: IO[str] | None = None) -> None:
-        """The desk it serves, and where it says what is wrong: on standard error, unless told otherwise."""
+    """On one port and one store; settings are variables of its environment. What it says goes to a log, or to ours."""
+
+    def __init__(self, store: str, log: Path | None = None, **settings: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._store, self._errors = store, errors
+        self._store, self._log, self._settings = store, log, settings
         self._process: subprocess.Popen[str] | None = None
 
-    def start(self) -> None:
-        """Ready when this returns."""
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    async def start(self) -> None:
         surroundings = {name: value for name, value in os.environ.items() if name not in AGENT_VARIABLES}
         options = ["--port", str(self.port), "--no-link", "--log", "none", "--store", self._store]
         command = [sys.executable, "-m", "askdesk.cli.main", "serve", *options]
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self._errors, text=True, env=surroundings
-        )
-        assert self._process.stdout
-        self._process.stdout.readline()  # its address
+        self._process = await asyncio.to_thread(self._started, command, surroundings | self._settings)
 
-    @property
-    def has_ended(self) -> bool:
-        return self._process is not None and self._process.poll() is not None
+    def _started(self, command: list[str], surroundings: dict[str, str]) -> subprocess.Popen[str]:
+        """The process, once it has told its address."""
+        with self._log.open("ab") if self._log else nullcontext() as log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=surroundings)
+        assert process.stdout
+        process.stdout.readline()
+        return process
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
         if self._process:

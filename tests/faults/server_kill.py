@@ -109,12 +109,12 @@ class House:
             self.server.kill()
             self.kills += 1
             await asyncio.sleep(self.random.uniform(0, 0.3))
-            await asyncio.to_thread(self.server.start)
+            await self.server.start()
 
     async def run(self, cycles: int, asks: int) -> Books:
         store = await SQLiteStore.open(self.path)
         desk = Desk(store)
-        await asyncio.to_thread(self.server.start)
+        await self.server.start()
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=executable(), args=[*ARGUMENTS])
             page = await (await browser.new_context()).new_page()
