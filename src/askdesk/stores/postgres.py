@@ -15,7 +15,7 @@ from askdesk.core.model import Ask, Entry, Settlement
 from askdesk.core.store import Document, Page, State, check_document, expiry, position
 from askdesk.core.strict import text_flaw
 from askdesk.stores.patience import PATIENCE
-from askdesk.stores.postgres_database import MOST_CONNECTIONS, Connection, Database, statement
+from askdesk.stores.postgres_database import MOST_CONNECTIONS, Connection, Database, Record, statement
 from askdesk.stores.postgres_migrate import migrate_postgres
 from askdesk.stores.postgres_search import Index
 from askdesk.stores.postgres_session import Session
@@ -34,7 +34,8 @@ class PostgresStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.shelf = PostgresShelf(database)
+        self._sure = _Sure(database)
+        self.shelf = PostgresShelf(database, self._sure)
         self._index = Index(database)
         self._hints = Hints()
         self._session = Session(database, self._hints)
@@ -81,14 +82,20 @@ class PostgresStore:
         await self._session.alone(name, work)
 
     async def add(self, ask: Ask) -> Ask:
-        adding = self._under_way[ask.id] = self._adding.begin(_Added(ask, record.encode(ask)))
-        adding.add_done_callback(lambda _: self._under_way.pop(ask.id, None))
-        if await asyncio.shield(adding):
-            return ask
+        while True:
+            adding = self._under_way[ask.id] = self._adding.begin(_Added(ask, record.encode(ask)))
+            adding.add_done_callback(lambda _: self._under_way.pop(ask.id, None))
+            if await asyncio.shield(adding):
+                return ask
+            if rows := await self._kept_before(ask):
+                await self._sure.made()
+                return record.decode_ask(rows[0]["record"])
+            # Else another database took the place of the one in which it was found, and has never heard of it.
+
+    async def _kept_before(self, ask: Ask) -> list[Record]:
         if ask.key is not None and (rows := await self._database.fetch("by_key", ask.asker.project, ask.key)):
-            return record.decode_ask(rows[0]["record"])
-        rows = await self._database.fetch("by_id", ask.id)
-        return record.decode_ask(rows[0]["record"])
+            return rows
+        return await self._database.fetch("by_id", ask.id)
 
     async def _add(self, items: list[_Added]) -> list[bool]:
         """Which of them are new."""
@@ -116,6 +123,7 @@ class PostgresStore:
                 raise UnknownAsk(ask_id)
             standing, deadline = rows[0]["settlement"], rows[0]["deadline"]
             if standing is not None:
+                await self._sure.made()
                 return record.decode_settlement(standing)
             if deadline is not None and deadline <= now:  # by now it is; whenever it was, it is settled as expired
                 await self._settling.send(_Settled(ask_id, record.encode(expiry(settlement.at)), -BEYOND))
@@ -167,8 +175,8 @@ class PostgresStore:
         return self._hints.listen(heard, ask_id)
 
     async def close(self) -> None:
-        await self._adding.close()
-        await self._settling.close()
+        for sending in (self._adding, self._settling, self._sure):
+            await sending.close()
         await self._session.close()
         await self._database.close()
 
@@ -176,8 +184,8 @@ class PostgresStore:
 class PostgresShelf:
     """Documents in the same database."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, sure: _Sure) -> None:
+        self._database, self._sure = database, sure
 
     async def get(self, name: str) -> Document | None:
         check_document(name, None)
@@ -196,6 +204,7 @@ class PostgresShelf:
             found = there.version if there else 0
             if found != expect:
                 if write.tries > 1 and (there.value if there else None) == value:
+                    await self._sure.made()
                     return there  # written by an earlier try, of which only the answer was lost
                 raise VersionConflict(name, expect, found)
             if value is None:
@@ -287,3 +296,21 @@ class _Together(Generic[_Item, _Result]):
     async def close(self) -> None:
         if self._sending:
             await asyncio.wait([self._sending])
+
+
+class _Sure:
+    """Makes what was found in the database as durable as what was written there, for all who found something."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sending = _Together(self._made)
+
+    async def made(self) -> None:
+        await self._sending.send(None)
+
+    async def _made(self, items: list[None]) -> list[None]:
+        await self._database.fetch("sure")
+        return items
+
+    async def close(self) -> None:
+        await self._sending.close()
