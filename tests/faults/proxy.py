@@ -32,6 +32,7 @@ class Proxy:
 
     def __init__(self, target: int) -> None:
         self.target = target
+        self.let_in = 0  # connections so far
         self._cut: Cut | None = None
         self._ways: set[_Way] = set()
         self._loop = asyncio.new_event_loop()
@@ -73,6 +74,7 @@ class Proxy:
             way.cut(cut)
 
     def _let_in(self) -> asyncio.Protocol:
+        self.let_in += 1
         way = _Way(self._ways.discard)
         self._ways.add(way)
         return way.begin(self.target, self._cut)

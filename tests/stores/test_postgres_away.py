@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from asyncpg.connection import Connection
+from tests.faults.proxy import Cut, Proxy
+from tests.postgres import Cluster
 
 from askdesk.core.desk import Desk
 from askdesk.core.model import Question
+from askdesk.stores import postgres_session
 from askdesk.stores.postgres import PostgresStore
 from askdesk.stores.postgres_database import Database
 from askdesk.testing.store_contract import a_settlement, an_ask
@@ -67,3 +70,22 @@ async def test_whatever_goes_wrong_nobody_waits_for_ever(store: PostgresStore, m
     for verb in (store.add(an_ask(2)), store.add(an_ask(3)), store.settle(an_ask(1).id, a_settlement())):
         with pytest.raises(ZeroDivisionError):
             await asyncio.wait_for(verb, 5)
+
+
+async def test_who_waits_hears_soon_after_the_way_is_healed_however_many_tries_fell_into_the_hole(
+    cluster: Cluster, postgres: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_session, "_HURRY_SECONDS", 0.1)
+    await store.add(an_ask(1))
+    with Proxy(cluster.port) as proxy:
+        far = await PostgresStore.open(postgres.replace(f":{cluster.port}/", f":{proxy.port}/"))
+        waiting = asyncio.ensure_future(Desk(far).wait(an_ask(1).id))
+        proxy.cut(Cut.HOLE)
+        await store.settle(an_ask(1).id, a_settlement())
+        before = proxy.let_in
+        async with asyncio.timeout(8):
+            while proxy.let_in < before + 12:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            proxy.heal()
+            assert await waiting == a_settlement()
+        await far.close()

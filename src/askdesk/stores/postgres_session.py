@@ -25,7 +25,7 @@ log = logging.getLogger("askdesk")
 _BEAT_SECONDS = 1.0  # so often changes are looked for that nobody told of, and so long an answer may take
 _POLL_SECONDS = 0.1  # and so often where nobody tells of any
 _PAUSE_SECONDS = 0.1  # between two tries to connect
-_HURRY_SECONDS, _MOST_TRIES = 1.0, 5  # another try is begun while one takes so long, up to so many
+_HURRY_SECONDS, _MOST_TRIES = 1.0, 5  # another try is begun each time, and the oldest of so many given up
 _MOST_CHANGES = 5000  # that are told one by one
 # The database lets go of a process that froze or whose machine is gone, so that another one can be elected.
 _KEEP_ALIVE = """SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"""
@@ -94,16 +94,16 @@ class Session:
         tries: list[asyncio.Task[Connection]] = []
         try:
             while True:
-                if len(tries) < _MOST_TRIES:
-                    tries.append(asyncio.ensure_future(self._database.connected()))
+                tries.append(asyncio.ensure_future(self._database.connected()))
                 done, _ = await asyncio.wait(tries, timeout=_HURRY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 for ended in done:
                     tries.remove(ended)
                     return ended.result()
+                if len(tries) == _MOST_TRIES:
+                    _give_up(tries.pop(0))
         finally:
             for late in tries:
-                late.cancel()
-                late.add_done_callback(let_go)
+                _give_up(late)
 
     async def _keep(self, connection: Connection) -> None:
         """Hear and look, until the connection is lost."""
@@ -170,3 +170,8 @@ class Session:
             except StoreError:
                 self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def _give_up(connecting: asyncio.Task[Connection]) -> None:
+    connecting.cancel()
+    connecting.add_done_callback(let_go)
