@@ -278,6 +278,16 @@ async def test_a_proxy_whose_server_is_away_is_asked_again(server: Running, wire
     assert await store.get(ask.id) == Entry(ask)
 
 
+async def test_a_server_that_tells_when_to_come_again_is_asked_again_then(
+    server: Running, wire: Wire, impatient: HTTPStore
+) -> None:
+    later = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\nno"
+    wire.script.append(Deed(says=later))
+    ask = await server.desk.post(WHICH)
+
+    assert await impatient.get(ask.id) == Entry(ask)
+
+
 # What is no answer of a desk
 
 

@@ -98,7 +98,7 @@ class Calls:
             result = await self._once(request, min(_ANSWER_SECONDS, max(end - time.monotonic(), 0.1)), finish)
             if isinstance(result, Answer):
                 again = again or result.again
-                pause = max(pause, result.retry_after)
+                pause = result.retry_after or pause  # who knows when it is back knows better
             if _is_final(result) or time.monotonic() + pause >= end:
                 break
             again = again or isinstance(result, Answer) or result.sent
