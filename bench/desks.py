@@ -21,6 +21,8 @@ from askdesk.wire.record import encode
 QUESTIONS = Questions([Question("Which database?", ["Postgres", "SQLite"], header="Database")])
 ANSWERED = Answered([Answer(["SQLite"])])
 ASKER = Asker("bench")
+ASK_RECORD = encode(Ask(new_id(), QUESTIONS, ASKER, datetime.now(UTC)))
+SETTLEMENT_RECORD = encode(Settlement(ANSWERED, datetime.now(UTC), new_id(), "ana", "bench"))
 
 
 class Exchange:
@@ -88,8 +90,6 @@ class RawCommits:
         self._database.pragma("journal_mode", "wal")
         self._database.pragma("synchronous", "full")
         migrate_sqlite(self._database)
-        ask = Ask("", QUESTIONS, ASKER, datetime.now(UTC))
-        self._ask, self._settlement = encode(ask), encode(Settlement(ANSWERED, ask.created, new_id(), "ana", "bench"))
 
     def two(self) -> None:
         self.insert()
@@ -97,11 +97,11 @@ class RawCommits:
 
     def insert(self) -> None:
         self._ask_id = new_id()
-        self._commit(INSERT, (self._ask_id, "", None, self._ask, None))
+        self._commit(INSERT, (self._ask_id, "", None, ASK_RECORD, None))
 
     def settle(self) -> None:
         """The latest one."""
-        self._commit(SETTLE, {"id": self._ask_id, "settlement": self._settlement, "now": 0})
+        self._commit(SETTLE, {"id": self._ask_id, "settlement": SETTLEMENT_RECORD, "now": 0})
 
     def _commit(self, statement: str, values: tuple[str | None, ...] | dict[str, str | int]) -> None:
         self._database.execute("BEGIN IMMEDIATE")

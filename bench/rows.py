@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,8 @@ from askdesk import Answer, Answered, Ask, Asker, Question, Questions, Settlemen
 from askdesk.core.desk import new_id
 from askdesk.core.store import State
 from askdesk.stores.postgres import PostgresStore
-from askdesk.stores.sqlite import INSERT, SETTLE, SQLiteStore
+from askdesk.stores.sqlite import INSERT, SETTLE
+from askdesk.stores.sqlite_connection import Place
 from askdesk.wire.record import encode
 
 COMMON = "database"  # in every ask
@@ -55,7 +55,7 @@ def _ask(number: int, count: int, *, is_rare: bool) -> Ask:
 
 def fill_sqlite(path: Path, count: int, state: State) -> None:
     """Make a file with so many asks, all open or all settled."""
-    asyncio.run(_made(path))
+    Place(path, busy_seconds=1).make()
     with closing(apsw.Connection(str(path))) as database:
         database.pragma("synchronous", "off")
         database.pragma("cache_size", -1_000_000)
@@ -64,10 +64,6 @@ def fill_sqlite(path: Path, count: int, state: State) -> None:
                 database.execute(INSERT, (row.id, row.project, None, row.record, None))
                 if row.settlement:
                     database.execute(SETTLE, {"id": row.id, "settlement": row.settlement, "now": 0})
-
-
-async def _made(path: Path) -> None:
-    await (await SQLiteStore.open(path)).close()
 
 
 async def fill_postgres(url: str, count: int, state: State) -> None:

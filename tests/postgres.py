@@ -97,7 +97,11 @@ class Cluster:
             self._run("pg_basebackup", *source, "-D", self._data)
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # also Ctrl-C: nothing is left behind
+            self.remove()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

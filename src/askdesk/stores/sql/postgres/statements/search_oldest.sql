@@ -5,7 +5,7 @@ WITH near AS MATERIALIZED (
     SELECT ask, changed, terms IS NULL AS is_long
     FROM (
         SELECT ask, changed, terms FROM askdesk.search WHERE is_open = $1 AND changed > $3
-        ORDER BY changed LIMIT 5000
+        ORDER BY changed LIMIT 2000
     ) AS next
     WHERE terms IS NULL OR terms @@ $2::text::tsquery
     ORDER BY changed LIMIT $4
