@@ -115,6 +115,19 @@ async def test_a_call_is_allowed_once_it_could_be_read(server: Running, ana: Per
     assert (settlement.outcome, settlement.by, settlement.surface) == (Allowed(), "ana", "page")
 
 
+async def test_a_call_that_was_shown_before_the_date_went_back_is_looked_at_again_and_allowed(
+    server: Running, ana: Person, clock: FakeClock
+) -> None:
+    ask = await asked(server)
+    page = await ana.opens(f"/asks/{ask.id}")
+    clock.advance(10)
+    clock.jump(-3600)
+    refused = await ana.sends(f"/asks/{ask.id}", page, action="allow")
+    assert (refused.status, (await server.desk.get(ask.id)).settlement) == (422, None)
+    clock.advance(0.5)
+    assert (await ana.sends(f"/asks/{ask.id}", refused.body.decode(), action="allow")).status == 303
+
+
 async def test_a_page_of_yesterday_allows_nothing(server: Running, ana: Person, clock: FakeClock) -> None:
     ask = await asked(server)
     page = await ana.opens(f"/asks/{ask.id}")

@@ -131,6 +131,14 @@ async def test_a_page_lives_on_as_long_as_it_is_used(shelf: Shelf) -> None:
     assert await tokens.renewed(shelf, token, NOON + 2 * tokens.PAGE_LIFE) is None  # too late
 
 
+async def test_a_page_signed_in_by_a_clock_that_was_years_ahead_lives_no_longer_than_others(shelf: Shelf) -> None:
+    years = timedelta(days=3653)
+    token, text = await tokens.new_token(shelf, "page", "ana", now=NOON + years, expires=NOON + years + DAY)
+    right = await tokens.renewed(shelf, token, NOON)
+    assert right == msgspec.structs.replace(token, expires=NOON + tokens.PAGE_LIFE)
+    assert await tokens.found(shelf, text, NOON + tokens.PAGE_LIFE) is None
+
+
 @pytest.mark.parametrize("kind", ["asker", "answerer"])
 async def test_a_programs_token_is_never_renewed(shelf: Shelf, kind: Kind) -> None:
     token, _ = await tokens.new_token(shelf, kind, "ana", now=NOON, expires=NOON + HOUR)
@@ -189,6 +197,22 @@ async def test_what_old_links_left_behind_is_removed_and_nothing_else(shelf: She
     await tokens.new_link(shelf, "cem", now=NOON + DAY)
     assert await tokens.tokens(shelf) == (kept,)
     assert len(await shelf.list("link/")) == 1
+
+
+async def test_where_the_clock_goes_back_what_was_revoked_or_removed_stays_so_and_only_what_was_kept_holds_again(
+    shelf: Shelf,
+) -> None:
+    revoked, of_revoked = await tokens.new_token(shelf, "answerer", "ana", now=NOON, expires=NOON + HOUR)
+    _, of_kept = await tokens.new_token(shelf, "answerer", "ben", now=NOON, expires=NOON + HOUR)
+    _, of_page = await tokens.new_token(shelf, "page", "cleo", now=NOON, expires=NOON + HOUR)
+    tried, unused = [await tokens.new_link(shelf, name, now=NOON) for name in ("dan", "eve")]
+    await tokens.revoke(shelf, revoked.id, NOON + DAY)
+    assert await tokens.redeem(shelf, tried, NOON + DAY) is None
+    assert await tokens.found(shelf, of_kept, NOON + DAY) is None
+    await tokens.new_link(shelf, "ana", now=NOON + DAY)  # removes old links, and old tokens of pages
+    held = [await tokens.found(shelf, text, NOON) is not None for text in (of_revoked, of_kept, of_page)]
+    assert held == [False, True, False]
+    assert [await tokens.redeem(shelf, code, NOON) for code in (tried, unused)] == [None, None]
 
 
 async def test_a_token_knows_the_asks_of_its_projects_and_agents(shelf: Shelf) -> None:

@@ -97,6 +97,19 @@ def test_a_timer_for_a_moment_that_has_passed_rings_at_the_next_turn() -> None:
     assert rung == [NOON]
 
 
+def test_where_the_date_jumps_no_time_passes() -> None:
+    clock = FakeClock()
+    rung: list[datetime] = []
+    clock.later(10, lambda: rung.append(clock.now()))
+    clock.jump(3600)
+    clock.jump(-7200)
+    assert (clock.now(), rung) == (NOON - timedelta(seconds=3600), [])
+    clock.advance(9)
+    assert rung == []
+    clock.advance(1)
+    assert rung == [NOON - timedelta(seconds=3590)]
+
+
 async def test_the_machines_clock_tells_utc_and_rings_in_the_loop() -> None:
     clock: Clock = SystemClock()
     before = datetime.now(UTC)

@@ -144,16 +144,23 @@ async def heard(
     shelf: Shelf, to: str, instruction_id: str, clock: Clock, timeout: float | None = None
 ) -> datetime | None:
     """Since when an agent has what it was told; None when the timeout ends first. Waiting changes nothing."""
-    end = None if timeout is None else clock.now() + timedelta(seconds=timeout)
+    ended = asyncio.Event()
+    stop_timer = clock.later(timeout, ended.set) if timeout is not None else None
+    if timeout is not None and timeout <= 0:
+        ended.set()
     pause = _LOOK_SECONDS / 2
-    while True:
-        found = _read(await shelf.get(f"{HEARD}{to}/{instruction_id}"), Heard)
-        if found and found.delivered:
-            return found.at
-        if end and clock.now() >= end:
-            return None
-        await _nap(clock, pause)
-        pause = min(pause * 1.1, _LATE_LOOK_SECONDS)
+    try:
+        while True:
+            found = _read(await shelf.get(f"{HEARD}{to}/{instruction_id}"), Heard)
+            if found and found.delivered:
+                return found.at
+            if ended.is_set():
+                return None
+            await _nap(clock, pause)
+            pause = min(pause * 1.1, _LATE_LOOK_SECONDS)
+    finally:
+        if stop_timer:
+            stop_timer()
 
 
 async def forget_old(shelf: Shelf, to: str, now: datetime) -> None:

@@ -127,9 +127,12 @@ async def is_still_valid(shelf: Shelf, token: Token, now: datetime) -> bool:
 
 
 async def renewed(shelf: Shelf, token: Token, now: datetime) -> Token | None:
-    """A page's token with a new life, where it was used long enough after the last time; else None."""
+    """A page's token with a new life, where it was used long enough after the last time; else None.
+
+    One that would live longer than any may was given its life by a clock that was wrong, and gets the right one.
+    """
     expires = now + PAGE_LIFE
-    if token.kind != "page" or token.expires is None or expires - token.expires < _RENEW_AFTER:
+    if token.kind != "page" or token.expires is None or abs(expires - token.expires) < _RENEW_AFTER:
         return None
     document = await shelf.get(f"token/{token.id}")
     if document is None or (current := _token(document.value)) is None or not current.is_valid(now):

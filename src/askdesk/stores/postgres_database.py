@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -77,17 +78,25 @@ def without_password(url: str) -> str:
 
 
 class DatabaseClock(SystemClock):
-    """The database's clock, as far as this machine can tell: so all servers agree on what is due."""
+    """The database's clock, as it was last seen and as time has passed since: so all servers agree on what is due.
+
+    The machine's own date is never asked, so where that jumps, nothing becomes due.
+    """
 
     def __init__(self) -> None:
-        self._ahead = timedelta(0)
+        self._seen, self._at = super().now(), passed()
 
     def now(self) -> datetime:
-        return super().now() + self._ahead
+        return self._seen + timedelta(seconds=passed() - self._at)
 
-    def shows(self, there: datetime, sent: datetime, received: datetime) -> None:
-        """What the database's clock showed, somewhere between two moments of this machine's."""
-        self._ahead = there - (sent + (received - sent) / 2)
+    def shows(self, there: datetime, sent: float, received: float) -> None:
+        """What the database's clock showed, somewhere between two moments of this machine's, as `passed` tells them."""
+        self._seen, self._at = there, (sent + received) / 2
+
+
+def passed() -> float:
+    """Seconds since some moment, also those that the machine slept."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 class Database:
@@ -114,11 +123,11 @@ class Database:
 
     async def _look(self, connection: Connection) -> None:
         """What stands before the database, whether it is fit to keep a desk, and what time it is there."""
-        sent = SystemClock().now()
+        sent = passed()
         seen = await connection.fetchrow(
             "SELECT pg_backend_pid() AS pid, clock_timestamp() AS now, current_setting('server_encoding') AS encoding"
         )
-        self.clock.shows(seen["now"], sent, SystemClock().now())
+        self.clock.shows(seen["now"], sent, passed())
         version = connection.get_server_version()
         if version.major < OLDEST:
             raise StoreGone(f"{self.address}: is PostgreSQL {version.major}; askdesk needs {OLDEST} or newer")

@@ -13,10 +13,9 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from askdesk.core.clock import SystemClock
 from askdesk.core.errors import StoreError
 from askdesk.core.hints import Hints
-from askdesk.stores.postgres_database import FOREIGN, Connection, Database, Record, statement
+from askdesk.stores.postgres_database import FOREIGN, Connection, Database, Record, passed, statement
 from askdesk.stores.postgres_election import Election
 from askdesk.stores.postgres_hosts import let_go
 
@@ -135,10 +134,10 @@ class Session:
 
     async def _look(self, connection: Connection, *, since: int | None) -> None:
         """Tell of all changes since a number that nobody told of; without one, only begin to count."""
-        sent = SystemClock().now()
+        sent = passed()
         values = (statement("changed"), since or 0, _MOST_CHANGES if since is not None else 0)
         row: Record = await connection.fetchrow(*values, timeout=_BEAT_SECONDS)
-        self._database.clock.shows(row["now"], sent, SystemClock().now())
+        self._database.clock.shows(row["now"], sent, passed())
         if since is not None and row["latest"] > since:
             self._tell([tuple(change) for change in row["changes"]])
         self._seen = row["latest"]
