@@ -72,13 +72,15 @@ async def test_whatever_goes_wrong_nobody_waits_for_ever(store: PostgresStore, m
             await asyncio.wait_for(verb, 5)
 
 
+@pytest.mark.parametrize("is_proxied", [False, True], ids=["heard", "looked for"])
 async def test_who_waits_hears_soon_after_the_way_is_healed_however_many_tries_fell_into_the_hole(
-    cluster: Cluster, postgres: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, postgres: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, is_proxied: bool
 ) -> None:
     monkeypatch.setattr(postgres_session, "_HURRY_SECONDS", 0.1)
     await store.add(an_ask(1))
     with Proxy(cluster.port) as proxy:
         far = await PostgresStore.open(postgres.replace(f":{cluster.port}/", f":{proxy.port}/"))
+        far._database.is_proxied = is_proxied
         waiting = asyncio.ensure_future(Desk(far).wait(an_ask(1).id))
         proxy.cut(Cut.HOLE)
         await store.settle(an_ask(1).id, a_settlement())

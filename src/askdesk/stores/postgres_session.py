@@ -13,7 +13,6 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from askdesk.core.errors import StoreError
 from askdesk.core.hints import Hints
 from askdesk.stores.postgres_database import FOREIGN, Connection, Database, Record, passed, statement
 from askdesk.stores.postgres_election import Election
@@ -43,8 +42,8 @@ class Session:
 
     def begin(self) -> None:
         if self._running is None or self._running.done():
-            work = self._look_for_changes() if self._database.is_proxied else self._listen()
-            self._running = asyncio.get_running_loop().create_task(work)
+            listening = self._listen_through_a_proxy() if self._database.is_proxied else self._listen(self._keep)
+            self._running = asyncio.get_running_loop().create_task(listening)
 
     def told(self, changed: int) -> None:
         """This process made that change, and all who listen here know of it."""
@@ -61,7 +60,7 @@ class Session:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    async def _listen(self) -> None:
+    async def _listen(self, keep: Callable[[Connection], Awaitable[None]]) -> None:
         """Keep a connection that hears, and make it anew whenever it is lost."""
         lost_at: float | None = None
         while True:
@@ -69,7 +68,7 @@ class Session:
                 connection = await self._connected()
                 try:
                     lost_at = None
-                    await self._keep(connection)
+                    await keep(connection)
                 finally:
                     self._election.depose()
                     connection.terminate()
@@ -151,24 +150,23 @@ class Session:
             if changed not in self._heard:
                 self._hints.tell(ask_id)
 
-    async def _look_for_changes(self) -> None:
-        """Where nothing can be heard."""
+    async def _listen_through_a_proxy(self) -> None:
         log.warning(
             "%s: a pooling proxy stands before this database, so changes by others are looked for every %g s; "
             "with the database's own address they are heard at once",
             self._database.address,
             _POLL_SECONDS,
         )
-        since: int | None = None
+        await self._listen(self._look_often)
+
+    async def _look_often(self, connection: Connection) -> None:
+        """Where nothing can be heard."""
+        await self._look(connection, since=None)
+        self._database.reset()
+        self._hints.tell_all()
         while True:
-            try:
-                await self._database.run(lambda connection, since=since: self._look(connection, since=since))  # type: ignore[misc]
-                if since is None:
-                    self._hints.tell_all()
-                since = self._seen
-            except StoreError:
-                self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
             await asyncio.sleep(_POLL_SECONDS)
+            await self._look(connection, since=self._seen)
 
 
 def _give_up(connecting: asyncio.Task[Connection]) -> None:
