@@ -26,7 +26,7 @@ class Server:
 
     @property
     def is_running(self) -> bool:
-        return self._process is not None
+        return self._process is not None and self._process.poll() is None
 
     async def start(self) -> None:
         surroundings = {name: value for name, value in os.environ.items() if name not in AGENT_VARIABLES}
