@@ -24,6 +24,7 @@ from askdesk.core.surface import attend_one
 from askdesk.settings import Settings, load
 
 if TYPE_CHECKING:
+    from askdesk.stores.upkeep import Upkeep
     from askdesk.surfaces.terminal.lines import Lines
     from askdesk.surfaces.terminal.plain import PlainSurface
     from askdesk.surfaces.terminal.surface import TerminalSurface
@@ -42,6 +43,16 @@ AGENT_VARIABLES = (
 )
 
 Surface: TypeAlias = Literal["auto", "terminal", "plain", "none"]
+
+_WITH_UPKEEP = "must be sqlite:///path, a path or postgresql://… here"
+_ON_A_SERVER = (
+    "a desk server keeps its asks in a store of its own: run this on its machine, with the server's store URL"
+)
+_WITHOUT_UPKEEP = {
+    "https": _ON_A_SERVER,
+    "http": _ON_A_SERVER,
+    "memory": f"memory: keeps nothing beyond its process, so there is nothing to look after; it {_WITH_UPKEEP}",
+}
 
 
 @asynccontextmanager
@@ -108,6 +119,25 @@ async def open_store(
         )
     takes = "sqlite:///path, a path, postgresql://…, https://… or memory:"
     raise InvalidSettings([Problem("store", f"takes {takes}, got {quoted(url)}")])
+
+
+async def open_upkeep(
+    url: str, *, busy_seconds: float = 5.0, patience: float | None = None, write: bool = False, create: bool = False
+) -> Upkeep:
+    """The upkeep of the store that a URL names: to look at it as it is, to `write`, or to `create` it first."""
+    scheme = _scheme(url)
+    if scheme in ("sqlite", "path"):
+        from askdesk.stores.sqlite_upkeep import SQLiteUpkeep
+
+        path = sqlite_path(url).absolute()
+        return await SQLiteUpkeep.open(path, busy_seconds=busy_seconds, write=write, create=create)
+    if scheme in ("postgresql", "postgres"):
+        from askdesk.stores.patience import PATIENCE
+        from askdesk.stores.postgres_upkeep import PostgresUpkeep
+
+        patience = PATIENCE if patience is None else patience
+        return await PostgresUpkeep.open(url, patience=patience, write=write, create=create)
+    raise InvalidSettings([Problem("store", _WITHOUT_UPKEEP.get(scheme, _WITH_UPKEEP))])
 
 
 def _scheme(url: str) -> str:

@@ -8,7 +8,7 @@ import json
 import logging
 import shutil
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeAlias, assert_never
@@ -36,6 +36,7 @@ from askdesk.core.errors import (
     UnknownAsk,
     Unreachable,
 )
+from askdesk.core.finding import Finding
 from askdesk.core.model import (
     Allowed,
     Answered,
@@ -145,6 +146,17 @@ def print_json(value: object, *, one_line: bool = False) -> None:
     readable = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     indent = 2 if sys.stdout.isatty() and not one_line else None
     print(shown_json(json.dumps(value, ensure_ascii=not readable, indent=indent)))
+
+
+def print_findings(findings: Iterable[Finding], *, as_json: bool) -> int:
+    """What was found, a line for each, and the exit code that says whether anything is wrong."""
+    found = list(findings)
+    if as_json:
+        print_json([finding._asdict() for finding in found])
+    else:
+        for about, says, wrong in found:
+            print(f"{'WRONG' if wrong else 'ok':<5}  {about:<21}  {shown(says)}")
+    return FAILED if any(finding.wrong for finding in found) else ANSWERED
 
 
 def print_result(ask: Ask, settlement: Settlement) -> int:

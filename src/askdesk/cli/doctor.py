@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from askdesk import __version__
-from askdesk.cli.command import print_json
-from askdesk.cli.main import ANSWERED, FAILED
+from askdesk.cli.command import print_findings
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError, InvalidSettings
+from askdesk.core.finding import Finding
 from askdesk.core.text import shown
 from askdesk.open import agents_shell, open_desk, sqlite_path
 from askdesk.settings import Settings, config_path, load
@@ -30,12 +30,6 @@ _PATIENCE = 3.0  # seconds for a desk server: whoever asks the doctor waits for 
 _SAFE_SQLITE = (3, 51, 3)  # before it, two writers at once could damage a WAL file
 
 
-class Finding(NamedTuple):
-    about: str
-    says: str
-    wrong: bool = False
-
-
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings, for programs")
 
@@ -43,12 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(given: Namespace) -> int:
     findings = [*_software(), *_surroundings(), *_notifications(), *_store(given.store), *_hooks(given.store)]
     findings += _hosts()
-    if given.json:
-        print_json([finding._asdict() for finding in findings])
-    else:
-        for finding in findings:
-            print(f"{'WRONG' if finding.wrong else 'ok':<5}  {finding.about:<21}  {finding.says}")
-    return FAILED if any(finding.wrong for finding in findings) else ANSWERED
+    return print_findings(findings, as_json=given.json)
 
 
 def _software() -> Iterable[Finding]:

@@ -32,6 +32,7 @@ COMMANDS = {
     "install": "let an agent host ask at the desk",
     "uninstall": "take that back",
     "log": "questions and answers found in transcripts and API logs",
+    "store": "copy, back up, check, shrink or purge the store",
     "demo": "see it work: a scripted agent asks, you answer",
     "doctor": "tell what is installed, which store is used and what is wrong",
 }

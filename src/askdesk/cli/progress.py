@@ -1,9 +1,10 @@
-"""How far a long reading has come, on one line of the terminal that is gone when it is over."""
+"""How far a long work has come, on one line of the terminal that is gone when it is over."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 _PATIENCE = 0.5  # seconds before anybody wants to know
 _PAUSE = 0.1
@@ -11,11 +12,15 @@ _WIDTH = 24
 _ERASE = "\r\x1b[K"
 
 
-class Progress:
-    """Bytes done of a total; silent where standard error is no terminal."""
+def size(count: int) -> str:
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
-    def __init__(self, total: int = 0) -> None:
-        self.total, self._done = total, 0
+
+class Progress:
+    """So much done of a total, told as bytes or otherwise; silent where standard error is no terminal."""
+
+    def __init__(self, total: int = 0, told: Callable[[int], str] = size, what: str = "") -> None:
+        self.total, self._done, self._told, self._what = total, 0, told, what
         self._is_seen = sys.stderr.isatty()
         self._next = time.monotonic() + _PATIENCE
         self._drawn = False
@@ -29,7 +34,7 @@ class Progress:
     def _draw(self) -> None:
         part = min(self._done / self.total, 1.0) if self.total else 1.0
         bar = "█" * int(part * _WIDTH) + "░" * (_WIDTH - int(part * _WIDTH))
-        self._write(f"{_ERASE}{bar} {part:4.0%}  {_size(self._done)} of {_size(self.total)}")
+        self._write(f"{_ERASE}{bar} {part:4.0%}  {self._told(self._done)} of {self._told(self.total)}{self._what}")
         self._drawn = True
 
     def clear(self) -> None:
@@ -42,7 +47,3 @@ class Progress:
     def _write(text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -18,6 +18,7 @@ AskdeskError
     ├── StoreGone       deleted, replaced, unreadable or out of reach
     │   └── NoStore     never made
     ├── StoreCorrupt    damaged, or not ours
+    ├── StoreClash      something else is kept there under the same name
     └── StoreTooNew     written by a newer major version
 """
 
@@ -150,6 +151,10 @@ class NoStore(StoreGone):
 
 
 class StoreCorrupt(StoreError):
+    pass
+
+
+class StoreClash(StoreError):
     pass
 
 

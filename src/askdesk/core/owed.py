@@ -44,6 +44,11 @@ def name_of(asker: Asker, ask_id: str) -> str:
     return f"{OWED}{work.address(asker)}/{ask_id}"
 
 
+def ask_of(name: str) -> str:
+    """The id of the ask that a document is about, also where only a newer version can read it."""
+    return name.removeprefix(OWED).partition("/")[2]
+
+
 async def note(shelf: Shelf, owed: Owed) -> None:
     await shelf.put(owed.name, msgspec.json.encode(owed).decode())
 

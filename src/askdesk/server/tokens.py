@@ -24,13 +24,14 @@ from askdesk.core.errors import InvalidAsk, InvalidSettings, Problem, VersionCon
 from askdesk.core.model import Ask, Asker
 from askdesk.core.seal import SEAL
 from askdesk.core.store import Shelf
+from askdesk.stores.upkeep import COPIED
 
 log = logging.getLogger(__name__)
 
 Kind: TypeAlias = Literal["asker", "answerer", "page"]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
-PREFIXES = ("token/", "link/", SEAL)  # documents that hold secrets, which nobody may read or write over HTTP
+PREFIXES = ("token/", "link/", SEAL, COPIED)  # documents that are about secrets: nobody gets at them over HTTP
 LINK_LIFE = timedelta(minutes=15)
 PAGE_LIFE = timedelta(hours=12)  # since the page was last used
 _RENEW_AFTER = timedelta(hours=1)

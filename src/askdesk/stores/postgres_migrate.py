@@ -18,7 +18,7 @@ async def migrate_postgres(database: Database, *, create: bool = True) -> None:
     """
 
     async def migrate(connection: Connection) -> None:
-        version = await _version(connection, database.address)
+        version = await schema_version(connection, database.address)
         if version is None and not create:
             raise NoStore(f"{database.address}: there is no desk here; the first ask makes it")
         if _pending(version):
@@ -33,15 +33,15 @@ async def _apply(connection: Connection, address: str) -> None:
     # A table that others use is waited for shortly: whoever comes after us in its queue would wait for us.
     await connection.execute("SET LOCAL lock_timeout = '2s'")
     await connection.execute(_KEEP)
-    version = await _version(connection, address)  # looked at again: another process may have been first
+    version = await schema_version(connection, address)  # looked at again: another process may have been first
     for migration in _pending(version):
         await connection.execute(migration.sql)
         await connection.execute("DELETE FROM askdesk.schema")
         await connection.execute("INSERT INTO askdesk.schema VALUES ($1)", migration.number)
 
 
-async def _version(connection: Connection, address: str) -> int | None:
-    """The schema's number; None where there is none."""
+async def schema_version(connection: Connection, address: str) -> int | None:
+    """The schema's number; None where there is no desk; StoreTooNew where a newer major version was here."""
     if await connection.fetchval("SELECT to_regclass('askdesk.schema')") is None:
         return None
     version: int | None = await connection.fetchval("SELECT version FROM askdesk.schema")

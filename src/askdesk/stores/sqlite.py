@@ -27,15 +27,15 @@ Values: TypeAlias = tuple[str | int | None, ...] | dict[str, str | int]
 _YOUNG_SECONDS, _YOUNG_PAUSE, _OLD_PAUSE = 60.0, 0.025, 0.1
 
 # Two partial indexes hold the numbers, so the latest one is two look-ups. Whoever deletes rows must leave the newest.
-_LATEST = """max(coalesce((SELECT max(changed) FROM asks WHERE settlement IS NULL), 0),
+LATEST = """max(coalesce((SELECT max(changed) FROM asks WHERE settlement IS NULL), 0),
                  coalesce((SELECT max(changed) FROM asks WHERE settlement IS NOT NULL), 0))"""
 INSERT = f"""INSERT INTO asks (id, project, key, record, deadline, changed)
-              VALUES (?, ?, ?, ?, ?, {_LATEST} + 1) ON CONFLICT (id) DO NOTHING"""  # noqa: S608
+              VALUES (?, ?, ?, ?, ?, {LATEST} + 1) ON CONFLICT (id) DO NOTHING"""  # noqa: S608
 _BY_KEY = "SELECT record FROM asks WHERE project = ? AND key = ?"
 _BY_ID = "SELECT record, settlement FROM asks WHERE id = ?"
-SETTLE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
+SETTLE = f"""UPDATE asks SET settlement = :settlement, changed = {LATEST} + 1
               WHERE id = :id AND settlement IS NULL AND (deadline IS NULL OR deadline > :now)"""  # noqa: S608
-_EXPIRE = f"""UPDATE asks SET settlement = :settlement, changed = {_LATEST} + 1
+_EXPIRE = f"""UPDATE asks SET settlement = :settlement, changed = {LATEST} + 1
               WHERE id = :id AND settlement IS NULL"""  # noqa: S608
 _STANDING = "SELECT settlement FROM asks WHERE id = ?"
 _DUE = "SELECT id FROM asks WHERE settlement IS NULL AND deadline <= ? ORDER BY deadline, changed"
@@ -57,7 +57,7 @@ _WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_words USING fts5vocab(m
 _NEXT_WORD = "SELECT term FROM temp.search_words WHERE term >= ? LIMIT 1"
 _MOST_WORDS = 64
 
-_PROGRESS = f"SELECT changed, {_LATEST} FROM search_upto"  # noqa: S608
+_PROGRESS = f"SELECT changed, {LATEST} FROM search_upto"  # noqa: S608
 _UNINDEXED = """SELECT seq, changed, record, settlement, id FROM asks WHERE settlement IS NULL AND changed > :indexed
                 UNION ALL SELECT seq, changed, record, settlement, id FROM asks
                 WHERE settlement IS NOT NULL AND changed > :indexed ORDER BY changed LIMIT :most"""
@@ -201,7 +201,7 @@ class SQLiteStore:
     def _look(self) -> tuple[Version, int]:
         """The version of the file, then the number of the latest change: in this order nothing falls between them."""
         version = self._file.version()
-        return version, self._file.read(lambda database: int(_fetch(database, f"SELECT {_LATEST}")[0][0]))
+        return version, self._file.read(lambda database: int(_fetch(database, f"SELECT {LATEST}")[0][0]))
 
     def _tell(self, changed: tuple[str, ...]) -> None:
         for ask_id in changed:

@@ -71,6 +71,10 @@ class Place:
         except FileNotFoundError:
             raise StoreGone(f"{self.path}: the file was deleted") from None
 
+    def size(self) -> int:
+        """How many bytes it takes, with what is not yet written from its WAL into the file."""
+        return self.path.stat().st_size + (self._wal.stat().st_size if self._wal.exists() else 0)
+
     def open(self, identity: Identity, busy: Callable[[int], bool]) -> apsw.Connection:
         self._check_no_leftover(identity)
         database = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)  # never creates
@@ -159,6 +163,11 @@ class Connection:
             if database.in_transaction:  # SQLite has already rolled back by itself where the disk is full
                 database.execute("ROLLBACK")
         return results
+
+    def interrupt(self) -> None:
+        """End what runs now, from another thread."""
+        if self._database:
+            self._database.interrupt()
 
     def close(self) -> None:
         if self._database:

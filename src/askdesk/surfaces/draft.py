@@ -16,6 +16,7 @@ from askdesk.surfaces.form import Form, Given
 
 log = logging.getLogger(__name__)
 
+PREFIX = "draft/"
 _APART = "\t"  # between a person's name and what tells apart the windows in which they lost a race
 _PAUSE = 0.3  # seconds without a key before a draft is written
 
@@ -51,7 +52,7 @@ class Draft(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def name_of(ask_id: str, by: str) -> str:
-    return f"draft/{ask_id}/{by}"
+    return f"{PREFIX}{ask_id}/{by}"
 
 
 async def kept(shelf: Shelf, ask: Ask, by: str) -> Draft | None:

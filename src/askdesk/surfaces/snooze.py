@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from askdesk.core.store import Shelf
 
+PREFIX = "snooze/"
+
 
 class Snooze(Struct, frozen=True, kw_only=True):
     v: int
@@ -30,7 +32,7 @@ def end_of(span: str, now: datetime) -> datetime:
 async def kept(shelf: Shelf, by: str) -> dict[str, datetime]:
     """The asks that this person has snoozed, and until when."""
     found: dict[str, datetime] = {}
-    for document in await shelf.list("snooze/"):
+    for document in await shelf.list(PREFIX):
         _, ask_id, who = document.name.split("/", 2)
         if who == by:
             try:
@@ -42,4 +44,4 @@ async def kept(shelf: Shelf, by: str) -> dict[str, datetime]:
 
 async def keep(shelf: Shelf, ask_id: str, by: str, until: datetime | None) -> None:
     value = None if until is None else msgspec.json.encode(Snooze(v=1, until=until)).decode()
-    await shelf.put(f"snooze/{ask_id}/{by}", value)
+    await shelf.put(f"{PREFIX}{ask_id}/{by}", value)

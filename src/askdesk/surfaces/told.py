@@ -21,7 +21,7 @@ DEAD_AFTER = timedelta(minutes=1)  # a claim that nobody has renewed so long: it
 _LONG_AGO, _OLD = timedelta(hours=1), timedelta(days=1)
 _AT_A_TIME = 500
 _EVER = datetime.min.replace(tzinfo=UTC)
-_TOLD, _SINCE, _TURN = "told/", "notify/since", "notify/turn"
+TOLD, _SINCE, _TURN = "told/", "notify/since", "notify/turn"
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
 
 async def standing(shelf: Shelf, ask_id: str, again: timedelta | None = None) -> Standing:
     """`again`: so long after it was told it may be told again."""
-    document = await shelf.get(_TOLD + ask_id)
+    document = await shelf.get(TOLD + ask_id)
     if document is None:
         return Standing(0, _EVER)
     told = _read_told(document.value)
@@ -56,7 +56,7 @@ async def standing(shelf: Shelf, ask_id: str, again: timedelta | None = None) ->
 async def write(shelf: Shelf, ask_id: str, state: State, now: datetime, *, expect: int) -> int:
     """Claim an ask, renew the claim or say how it ended, and return the version; VersionConflict: it is another's."""
     value = msgspec.json.encode(Told(v=1, at=now, state=state)).decode()
-    document = await shelf.put(_TOLD + ask_id, value, expect=expect)
+    document = await shelf.put(TOLD + ask_id, value, expect=expect)
     return document.version if document else 0
 
 
@@ -85,11 +85,11 @@ async def forget(desk: Desk, now: datetime, after: str = "") -> str:
     """Remove what stands for asks that ended long ago, some at a time; returns where to go on, "" at the end."""
     old = [
         document
-        for document in await desk.shelf.list(_TOLD)
+        for document in await desk.shelf.list(TOLD)
         if document.name > after and not ((told := _read_told(document.value)) and told.at > now - _OLD)
     ]
     for document in old[:_AT_A_TIME]:
-        if await _is_over(desk, document.name.removeprefix(_TOLD), now):
+        if await _is_over(desk, document.name.removeprefix(TOLD), now):
             with suppress(VersionConflict):
                 await desk.shelf.put(document.name, None, expect=document.version)
     return old[_AT_A_TIME - 1].name if len(old) > _AT_A_TIME else ""

@@ -1,0 +1,1 @@
+SELECT name FROM askdesk.shelf WHERE starts_with(name, $1)

@@ -1,0 +1,2 @@
+DELETE FROM askdesk.shelf USING unnest($1::text[]) AS given (name)
+WHERE askdesk.digest(shelf.name) = askdesk.digest(given.name)
