@@ -52,6 +52,8 @@ async def _looked_at(moment: Upkeep, path: Path, passing: Iterable[str], heard: 
 
 def _check_free(path: Path) -> None:
     """SQLite would write what lies beside the place into the file that comes there."""
+    if not path.parent.is_dir():
+        raise InvalidSettings(f"{path.parent}: there is no such folder")
     for there in (path, *_belonging(path)):
         if os.path.lexists(there):
             raise InvalidSettings(f"{there}: is there already, and a backup writes over nothing")

@@ -40,7 +40,8 @@ Run: TypeAlias = Callable[[Work[Any]], Awaitable[Any]]
 
 _LONG = 86_400.0  # seconds that a look at everything may take
 _CONNECTIONS = 2
-_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# Only with the first query is the moment fixed.
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT count(*) FROM askdesk.schema"
 
 
 class PostgresUpkeep:

@@ -69,6 +69,7 @@ class SQLiteUpkeep:
         self._connection = Connection(self._place)
         self._thread = ThreadPoolExecutor(1, "askdesk-upkeep")
         self._running: Future[Any] | None = None
+        self._closed = False
 
     @classmethod
     async def open(
@@ -174,6 +175,9 @@ class SQLiteUpkeep:
                 await self._run(backup.finish)
 
     async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
         if self._running and not self._running.done():  # its caller has gone
             self._connection.interrupt()
         await self._run(self._connection.close)

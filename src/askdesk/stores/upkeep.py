@@ -17,7 +17,7 @@ from askdesk.core.errors import StoreClash, StoreTooNew, quoted
 from askdesk.core.finding import Finding
 
 COPIED = "copied/"  # documents that say what was copied into a store from where; they are never copied on
-MOST_ASKS, MOST_CHARACTERS = 1000, 2_000_000  # in one batch: so much is in memory, and others wait so long
+MOST_ASKS, MOST_CHARACTERS = 1000, 1_000_000  # in one batch: so much is in memory, and others wait so long
 _MOST_NAMED = 10  # clashes; of the others only how many
 
 Heard: TypeAlias = Callable[[str, int, int], None]
@@ -136,7 +136,7 @@ class Upkeep(Protocol):
         """Write all there is into a new file, as a desk: within a snapshot."""
 
     async def close(self) -> None:
-        """Let go of everything, also of what was begun."""
+        """Let go of everything, also of what was begun; closing twice is closing once."""
 
 
 class Compared(NamedTuple):
