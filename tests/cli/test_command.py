@@ -23,6 +23,7 @@ pytestmark = pytest.mark.anyio
         ("10m", timedelta(minutes=10)),
         ("2h", timedelta(hours=2)),
         ("3d", timedelta(days=3)),
+        ("9999999d", timedelta(days=36_500)),
     ],
 )
 async def test_a_time_span_is_read_as_people_type_it(text: str, span: timedelta) -> None:

@@ -689,13 +689,6 @@ def test_who_waits_hears_of_what_comes_after_a_purge(url: str) -> None:
     assert at(url, wait) == "5 8"
 
 
-def test_nothing_is_older_than_time(file: Path) -> None:
-    at(str(file), fill_of_ages)
-    ran = askdesk("store", "purge", "--older-than", "999999d", "--yes")
-
-    assert (ran.code, ran.out) == (0, "removed: 0 asks and 0 documents\n")
-
-
 @pytest.mark.parametrize("what", ["copy", "backup", "check", "vacuum", "purge"])
 def test_each_tells_what_it_does(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", what, "--help"]) == 0

@@ -26,7 +26,7 @@ from askdesk.wire import record
 
 pytestmark = pytest.mark.anyio
 
-Sql: TypeAlias = Callable[[str], None]
+Sql: TypeAlias = Callable[[str], list[Any]]
 
 TOMORROW = NOON + timedelta(days=1)
 
@@ -67,13 +67,12 @@ async def store(upkeep: Upkeep, url: str) -> AsyncIterator[Store]:
 def sql(url: str, request: pytest.FixtureRequest) -> Sql:
     """Runs SQL as somebody else would; {} stands before a table."""
 
-    def run(statement: str) -> None:
+    def run(statement: str) -> list[Any]:
         if is_postgres(url):
             cluster: Cluster = request.getfixturevalue("cluster")
-            cluster.sql(statement.format("askdesk."), database=url.rpartition("/")[2])
-        else:
-            with closing(apsw.Connection(url)) as database:
-                database.execute(statement.format("")).fetchall()
+            return cluster.sql(statement.format("askdesk."), database=url.rpartition("/")[2])
+        with closing(apsw.Connection(url)) as database:
+            return database.execute(statement.format("")).fetchall()
 
     return run
 
@@ -83,8 +82,8 @@ def is_postgres(url: str) -> bool:
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Upkeep]:
-    upkeep = await open_upkeep(url, create=True)
+async def opened(url: str, *, create: bool = True) -> AsyncIterator[Upkeep]:
+    upkeep = await open_upkeep(url, create=create)
     try:
         yield upkeep
     finally:
@@ -334,9 +333,7 @@ async def test_a_key_of_what_was_removed_may_be_used_anew(upkeep: Upkeep, store:
     assert await store.add(an_ask(3, key="k")) == an_ask(3, key="k")
 
 
-async def test_removed_asks_leave_nothing_in_the_index_that_a_later_one_could_stumble_over(
-    upkeep: Upkeep, store: Store
-) -> None:
+async def test_removed_asks_leave_nothing_in_the_index(upkeep: Upkeep, store: Store, sql: Sql) -> None:
     """Also one that was indexed while it was open, and one that was never indexed."""
     for number in range(1, 5):
         await store.add(an_ask(number))
@@ -344,12 +341,19 @@ async def test_removed_asks_leave_nothing_in_the_index_that_a_later_one_could_st
     await upkeep.keep([kept(an_ask(5), settled=True)])
     for number in (4, 3):
         await store.settle(an_ask(number).id, a_settlement())
-    await upkeep.remove([an_ask(5).id, an_ask(4).id], [])
+    assert await upkeep.remove([an_ask(5).id, an_ask(4).id], []) == Removed(2, 0)
+    assert sql("SELECT count(*) FROM {}search")[0][0] == 3
     for number in (6, 7):
         await store.add(an_ask(number))
 
     assert await listed(store, text="which") == ([1, 2, 6, 7], [3])
-    assert [finding.wrong for finding in await upkeep.look()] == [False] * len(await upkeep.look())
+    assert sql("SELECT count(*) FROM {}search")[0][0] == 5
+    assert [finding for finding in await upkeep.look() if finding.wrong] == []
+    await store.settle(an_ask(1).id, a_settlement())
+    await store.settle(an_ask(2).id, a_settlement())
+    assert await listed(store, text="which") == ([6, 7], [3, 1, 2])
+    assert await upkeep.remove([an_ask(1).id, an_ask(3).id], []) == Removed(2, 0)
+    assert sql("SELECT count(*) FROM {}search")[0][0] == 3
 
 
 async def test_vacuum_loses_nothing_and_tells_how_much_room_there_was(upkeep: Upkeep, store: Store) -> None:
@@ -435,6 +439,23 @@ async def test_what_a_newer_version_has_added_is_known_to_be_unknown(upkeep: Upk
     assert (await upkeep.look())[0].says == "1099; of a newer askdesk, whose desk this one can use"
     async with opened(url) as again:
         assert await again.count() == Count(0, 0, 0)
+
+
+async def test_a_desk_that_an_older_version_left_is_read_as_it_is(upkeep: Upkeep, url: str, sql: Sql) -> None:
+    """Before it is brought up to date by the first who writes."""
+    await upkeep.keep([kept(an_ask(1)), kept(an_ask(2), settled=True)])
+    for table in ("search", "search_upto", "search_unread", *([] if is_postgres(url) else ["search_open"])):
+        sql(f"DROP TABLE {{}}{table}")
+    sql("UPDATE {}schema SET version = 1001" if is_postgres(url) else "PRAGMA user_version = 1001")
+    async with opened(url, create=False) as older:
+        findings = await older.look()
+        assert (numbers(await older.asks()), await older.count()) == ([1, 2], Count(1, 1, 0))
+    async with opened(url) as newer:
+        assert await newer.remove([an_ask(2).id], []) == Removed(0, 0)
+        assert (await newer.look())[0].says == "1002"
+
+    assert [finding for finding in findings if finding.wrong] == []
+    assert findings[0].says == "1001; whoever works here next brings it to 1002"
 
 
 async def test_closing_ends_what_was_begun(upkeep: Upkeep, url: str) -> None:

@@ -61,6 +61,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHORTEST_PREFIX = 4
 _LOOKED_THROUGH = 1000
 _ANY_WIDTH = 10_000
+_LONGEST_SPAN = timedelta(days=36_500)  # a longer one leads out of the calendar
 _STATES: tuple[State, ...] = ("open", "settled")
 
 
@@ -219,7 +220,7 @@ def duration(text: str) -> timedelta:
         span = timedelta(0)
     if span <= timedelta(0):
         raise argparse.ArgumentTypeError(f"needs a time span like 90s, 10m, 2h or 3d, got {text!r}")
-    return span
+    return min(span, _LONGEST_SPAN)
 
 
 def read_file(name: str, limit: int) -> bytes:

@@ -19,7 +19,7 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askdesk.cli.command import (
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from askdesk.stores.upkeep import Heard, Removed, Room, Upkeep
 
 T = TypeVar("T")
-
-_EVER = datetime(1970, 1, 1, tzinfo=UTC)  # before any ask
 
 _COPY = """\
 Copy everything from one store into another: every ask with its settlement, every document, as they are kept, and in the
@@ -218,10 +216,7 @@ async def _old(given: Namespace, heard: Heard) -> tuple[datetime, Old]:
     from askdesk.stores.purging import old
 
     async with _opened(given.store) as store:
-        try:
-            before = store.now() - given.older_than
-        except OverflowError:  # longer ago than there are years
-            before = _EVER
+        before = store.now() - given.older_than
         return before, await old(store, before, heard)
 
 
