@@ -1,5 +1,6 @@
 """askdesk doctor: what is installed, which store, what is wrong."""
 
+import asyncio
 import json
 import os
 import platform
@@ -9,6 +10,7 @@ from tests.cli.command import Ran, askdesk, in_shell, posted
 
 from askdesk import __version__
 from askdesk.core.model import Question
+from askdesk.stores.postgres import PostgresStore
 
 
 def findings(ran: Ran) -> dict[str, str]:
@@ -31,6 +33,19 @@ def test_a_healthy_desk_has_nothing_wrong() -> None:
     assert found["terminal"] == "no: asks are answered elsewhere, or through a pipe"
     assert found["agent's shell"] == "no"
     assert found["settings"].endswith("askdesk.toml (not there; defaults hold)")
+
+
+async def made(url: str) -> None:
+    """A desk in a database."""
+    await (await PostgresStore.open(url)).close()
+
+
+def test_the_password_of_a_database_is_told_to_nobody(postgres: str) -> None:
+    asyncio.run(made(postgres))
+    ran = askdesk("doctor", "--json", "--store", postgres.replace("ana@", "ana:SECRET@"))
+
+    assert (findings(ran)["store"], findings(ran)["open asks"]) == (postgres, "0")
+    assert "SECRET" not in ran.out + ran.err
 
 
 def test_people_get_a_line_for_each_finding() -> None:

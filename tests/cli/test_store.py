@@ -386,6 +386,20 @@ def test_a_backup_is_whole_while_agents_ask_and_people_answer(url: str, tmp_path
     assert len([entry for entry in opened if int(entry.ask.id, 16) >= 100]) <= 1
 
 
+def test_where_there_is_no_room_there_is_no_backup_and_nothing_is_left(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    at(url, fill_long)
+    little = ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh", *ASKDESK]
+    ran = subprocess.run(
+        [*little, "store", "backup", str(folder / "x.db")], env=surroundings(), capture_output=True, check=False
+    )
+
+    assert (ran.returncode, ran.stdout) == (1, b"")
+    assert ran.stderr.endswith(b": no room left on the disk; nothing was written\n")
+    assert os.listdir(folder) == []
+
+
 def test_a_backup_that_is_broken_off_leaves_nothing(postgres: str, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()

@@ -413,7 +413,18 @@ async def test_an_answer_that_an_agent_sends_with_its_question_is_kept_nowhere(s
     )
 
 
-ODD_NAMES = ["token/x", "token//x", "link/x", "%74oken/x", "token%2Fx", "t%6Fken%2fx", "token/", "token/../token/x"]
+ODD_NAMES = [
+    "seal/x",
+    "copied/x",
+    "token/x",
+    "token//x",
+    "link/x",
+    "%74oken/x",
+    "token%2Fx",
+    "t%6Fken%2fx",
+    "token/",
+    "token/../token/x",
+]
 HARMLESS_NAMES = [
     "token//x/..",
     "./token/x",

@@ -89,7 +89,7 @@ def _store(given: str | None) -> Iterable[Finding]:
             yield from asyncio.run(_server(url, settings))
             return
         yield from (Finding(name, "set" if token else "not set") for name, token in _tokens(settings))
-        yield Finding("store", url)
+        yield Finding("store", _address(url))
         path = _path(url)
         if path and not path.exists():
             yield Finding("store file", "not there yet; the first ask makes it")
@@ -212,6 +212,15 @@ async def _token(store: HTTPStore, kind: Literal["asker", "answerer"], token: st
     until = f", until {me.expires.astimezone():%Y-%m-%d %H:%M}" if me.expires else ""
     only = f", only for {' and '.join(limits)}" if limits else ""
     return Finding(name, f"set; {deed} as {shown(me.name)}{shown(only)}{until}")
+
+
+def _address(url: str) -> str:
+    """Which store it is, for whoever looks over the shoulder."""
+    if url.startswith(("postgresql:", "postgres:")):
+        from askdesk.stores.postgres_database import without_password
+
+        return without_password(url)
+    return url
 
 
 def _path(url: str) -> Path | None:

@@ -64,16 +64,17 @@ def _belonging(path: Path) -> tuple[Path, ...]:
 
 
 def _put_in_place(beside: Path, path: Path) -> None:
-    _write_through(beside)
+    _write_through(beside, os.O_RDWR)
     try:
         os.link(beside, path)
     except FileExistsError:
         raise InvalidSettings(f"{path}: came there meanwhile, and a backup writes over nothing") from None
-    _write_through(path.parent)
+    if os.name == "posix":  # elsewhere a folder cannot be opened, and need not be
+        _write_through(path.parent, os.O_RDONLY)
 
 
-def _write_through(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+def _write_through(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:

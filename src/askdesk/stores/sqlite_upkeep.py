@@ -165,14 +165,20 @@ class SQLiteUpkeep:
             await self._query(lambda database: database.execute("ROLLBACK"))
 
     async def write_file(self, path: Path, heard: Heard) -> None:
-        with closing(await self._run(lambda: _new_file(path))) as file:
-            backup = await self._query(lambda database: file.backup("main", database, "main"))
-            try:
-                while not backup.done:
-                    await self._run(lambda: backup.step(_PAGES))
-                    heard("pages written", backup.page_count - backup.remaining, backup.page_count)
-            finally:
-                await self._run(backup.finish)
+        try:
+            with closing(await self._run(lambda: _new_file(path))) as file:
+                await self._write_pages(file, heard)
+        except FOREIGN as error:
+            raise Place(path, self._place.busy_seconds).ours(error) from None
+
+    async def _write_pages(self, file: apsw.Connection, heard: Heard) -> None:
+        backup = await self._query(lambda database: file.backup("main", database, "main"))
+        try:
+            while not backup.done:
+                await self._run(lambda: backup.step(_PAGES))
+                heard("pages written", backup.page_count - backup.remaining, backup.page_count)
+        finally:
+            await self._run(backup.finish)
 
     async def close(self) -> None:
         if self._closed:
