@@ -408,7 +408,7 @@ def test_a_backup_that_is_broken_off_leaves_nothing(postgres: str, tmp_path: Pat
         run("BEGIN")
         run("LOCK TABLE askdesk.shelf IN ACCESS EXCLUSIVE MODE")
         with Person("store", "backup", str(folder / "backup.db"), "--store", postgres) as person:
-            until(lambda: any(folder.glob(".askdesk-*")))
+            until(lambda: any(folder.glob(".backup.db-*")))
             person.types("\x03")
             ran = person.leaves()
 

@@ -21,7 +21,7 @@ from askdesk.stores.upkeep import Heard, Upkeep
 async def back_up(store: Upkeep, path: Path, passing: Iterable[str], heard: Heard) -> Copied:
     """What is in the backup; documents that are `passing` are in it too, but count for nothing."""
     _check_free(path)
-    beside = path.parent / f".askdesk-{token_hex(8)}"
+    beside = path.with_name(f".{path.name}-{token_hex(4)}")
     try:
         async with store.snapshot() as moment:
             await moment.write_file(beside, heard)

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -165,20 +165,15 @@ class SQLiteUpkeep:
             await self._query(lambda database: database.execute("ROLLBACK"))
 
     async def write_file(self, path: Path, heard: Heard) -> None:
-        try:
-            with closing(await self._run(lambda: _new_file(path))) as file:
-                await self._write_pages(file, heard)
-        except FOREIGN as error:
-            raise Place(path, self._place.busy_seconds).ours(error) from None
-
-    async def _write_pages(self, file: apsw.Connection, heard: Heard) -> None:
-        backup = await self._query(lambda database: file.backup("main", database, "main"))
-        try:
-            while not backup.done:
-                await self._run(lambda: backup.step(_PAGES))
-                heard("pages written", backup.page_count - backup.remaining, backup.page_count)
-        finally:
-            await self._run(backup.finish)
+        place = Place(path, self._place.busy_seconds)
+        with closing(await self._run(lambda: _new_file(place))) as file:
+            backup = await self._query(lambda database: file.backup("main", database, "main"))
+            try:
+                while not backup.done:
+                    await self._run(lambda: _write_pages(place, file, backup))
+                    heard("pages written", backup.page_count - backup.remaining, backup.page_count)
+            finally:
+                await self._run(lambda: backup.close(force=True))
 
     async def close(self) -> None:
         if self._closed:
@@ -207,9 +202,22 @@ def _nothing(_: apsw.Connection) -> None:
     """To open it is all there is to do."""
 
 
-def _new_file(path: Path) -> apsw.Connection:
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    return apsw.Connection(str(path))
+def _new_file(place: Place) -> apsw.Connection:
+    try:
+        os.close(os.open(place.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        return apsw.Connection(str(place.path))
+    except FOREIGN as error:
+        raise place.ours(error) from None
+
+
+def _write_pages(place: Place, file: apsw.Connection, backup: apsw.Backup) -> None:
+    try:
+        with suppress(*FOREIGN):
+            backup.step(_PAGES)
+            return
+        backup.finish()  # it alone tells what went wrong
+    except FOREIGN as error:
+        raise place.ours(error, file) from None
 
 
 def _begin(database: apsw.Connection) -> None:
