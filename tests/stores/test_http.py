@@ -288,6 +288,24 @@ async def test_a_server_that_tells_when_to_come_again_is_asked_again_then(
     assert await impatient.get(ask.id) == Entry(ask)
 
 
+async def test_who_pauses_goes_on_as_soon_as_the_server_is_heard_of(server: Running, wire: Wire) -> None:
+    store = await HTTPStore.open(wire.url, **await tokens_of(server), pauses=lambda: repeat(ROOMY), patience=2 * ROOMY)
+    wire.script.append(Deed(says=b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno"))
+    ask = await server.desk.post(WHICH)
+    reading = asyncio.ensure_future(store.get(ask.id))
+    async with asyncio.timeout(ROOMY / 2):
+        while wire.script:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        while not reading.done():  # perhaps it had not yet begun to pause
+            heard = asyncio.Event()
+            stop = store.hints(lambda _, heard=heard: heard.set())  # type: ignore[misc]
+            await heard.wait()
+            stop()
+    await store.close()
+
+    assert await reading == Entry(ask)
+
+
 # What is no answer of a desk
 
 

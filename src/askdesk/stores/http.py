@@ -242,6 +242,7 @@ class HTTPStore:
 
     def _tell(self, ask_id: str | None) -> None:
         if ask_id is None:
+            self._calls.hurry()
             self._hints.tell_all()
         else:
             self._hints.tell(ask_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -87,6 +88,7 @@ class Calls:
         self._prefix, self._tokens = address.prefix, tokens
         self._patience, self._pauses = patience, pauses
         self._connections = Connections(address)
+        self._heard_of = asyncio.Event()
 
     async def send(self, by: By, method: str, path: str, body: Struct | None = None, *, finish: bool = False) -> Sent:
         """Send a request until it is answered. With `finish`, one that is under way is waited for when cancelled."""
@@ -104,11 +106,22 @@ class Calls:
             again = again or isinstance(result, Answer) or result.sent
             if tries == TOLD_AFTER:
                 log.warning("%s: %s; trying again for up to %.0f seconds", self.url, _why(result), self._patience)
-            await asyncio.sleep(pause)
+            await self._pause(pause, to_the_end=isinstance(result, Answer) and result.status == 429)
         if isinstance(result, Lost):
             unsure = method != "GET" and (again or result.sent)
             raise StoreGone(f"{self.url}: {result.why}{_PERHAPS if unsure else ''}")
         return Sent(result, by, again)
+
+    async def _pause(self, seconds: float, *, to_the_end: bool) -> None:
+        """Before the next try: to the end where the server wants to be left alone, else until it is heard of."""
+        heard_of = asyncio.Event() if to_the_end else self._heard_of
+        with suppress(TimeoutError):
+            await asyncio.wait_for(heard_of.wait(), seconds)
+
+    def hurry(self) -> None:
+        """The server was heard of: whoever pauses tries again now."""
+        self._heard_of.set()
+        self._heard_of = asyncio.Event()
 
     async def _once(self, request: Request, seconds: float, finish: bool) -> Result:
         under_way = self._connections.send(request, seconds)
