@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import pytest
@@ -12,8 +12,10 @@ from tests.faults.proxy import Cut, Proxy
 from tests.postgres import Cluster
 
 from askdesk.core.desk import Desk
-from askdesk.core.model import Question
-from askdesk.stores import postgres_session
+from askdesk.core.errors import StoreGone
+from askdesk.core.model import Entry, Question
+from askdesk.stores import postgres_database, postgres_session
+from askdesk.stores.patience import PERHAPS
 from askdesk.stores.postgres import PostgresStore
 from askdesk.stores.postgres_database import Database
 from askdesk.testing.store_contract import a_settlement, an_ask
@@ -91,3 +93,26 @@ async def test_who_waits_hears_soon_after_the_way_is_healed_however_many_tries_f
             proxy.heal()
             assert await waiting == a_settlement()
         await far.close()
+
+
+async def test_who_gives_up_is_told_that_what_was_sent_may_have_arrived(
+    cluster: Cluster, postgres: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_database, "_STATEMENT_SECONDS", 1.0)
+    monkeypatch.setattr(postgres_database, "_CONNECT_SECONDS", 1.0)
+    with Proxy(cluster.port) as proxy:
+        far = await PostgresStore.open(postgres.replace(f":{cluster.port}/", f":{proxy.port}/"), patience=0.1)
+        await far.add(an_ask(1))
+        proxy.cut(Cut.DEAF)
+        told = [str(await failed(verb)) for verb in (far.add(an_ask(2)), far.get(an_ask(2).id))]
+        await far.close()
+    assert told == [f"{far.address}: did not answer in time{PERHAPS}", f"{far.address}: did not answer in time"]
+    async with asyncio.timeout(10):
+        while (await store.page("open")).entries != (Entry(an_ask(1)), Entry(an_ask(2))):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def failed(verb: Awaitable[object]) -> StoreGone:
+    with pytest.raises(StoreGone) as gone:
+        await verb
+    return gone.value

@@ -31,7 +31,7 @@ from askdesk.core.errors import (
     VersionConflict,
 )
 from askdesk.stores.http_connection import Address, Answer, Connections, Lost, Request, Result, Token
-from askdesk.stores.patience import TOLD_AFTER, Pauses
+from askdesk.stores.patience import PERHAPS, TOLD_AFTER, Pauses
 from askdesk.wire.api import ProblemDocument
 
 log = logging.getLogger("askdesk")
@@ -109,7 +109,7 @@ class Calls:
             await self._pause(pause, to_the_end=isinstance(result, Answer) and result.status == 429)
         if isinstance(result, Lost):
             unsure = method != "GET" and (again or result.sent)
-            raise StoreGone(f"{self.url}: {result.why}{_PERHAPS if unsure else ''}")
+            raise StoreGone(f"{self.url}: {result.why}{PERHAPS if unsure else ''}")
         return Sent(result, by, again)
 
     async def _pause(self, seconds: float, *, to_the_end: bool) -> None:
@@ -204,7 +204,6 @@ class Calls:
         self._connections.break_off()
 
 
-_PERHAPS = "; what was sent may have arrived, and can be sent again"
 _NO_DESK = "what answers there is not a desk"
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 Pauses: TypeAlias = Callable[[], Iterator[float]]
 
 PATIENCE = 60.0  # seconds: longer than a desk server or a database takes to start anew
+PERHAPS = "; what was sent may have arrived, and can be sent again"
 TOLD_AFTER = 5  # failures: about a second, which a restart takes and nobody needs to hear of
 
 

@@ -196,7 +196,7 @@ class PostgresShelf:
         check_document(name, value)
         write = _Write(name, value, expect)
         while True:
-            if version := await self._database.run(write):
+            if version := await self._database.run(write, writes=True):
                 return None if value is None else Document(name, value, version)
             if expect is None:
                 return None  # nothing was there to be removed

@@ -29,7 +29,7 @@ from askdesk.core.errors import (
     StoreFull,
     StoreGone,
 )
-from askdesk.stores.patience import PATIENCE, TOLD_AFTER, pauses
+from askdesk.stores.patience import PATIENCE, PERHAPS, TOLD_AFTER, pauses
 from askdesk.stores.postgres_hosts import Hosts
 
 try:
@@ -60,6 +60,7 @@ _BUSY = (_errors.TooManyConnectionsError, _errors.LockNotAvailableError, _errors
 _NO_ROOM = (_errors.DiskFullError, _errors.OutOfMemoryError)
 _DAMAGED = (_errors.DataCorruptedError, _errors.IndexCorruptedError)
 
+_WRITING = ("add", "settle", "expire")
 _CONNECT_SECONDS, _STATEMENT_SECONDS = 10.0, 10.0
 _LONGEST_PAUSE = 0.25  # between two tries: whoever waits goes on soon after the database is back
 
@@ -161,20 +162,29 @@ class Database:
 
     async def fetch(self, name: str, *values: object) -> list[Record]:
         """The rows that a statement gives."""
-        rows: list[Record] = await self.run(lambda connection: connection.fetch(statement(name), *values))
+        rows: list[Record] = await self.run(
+            lambda connection: connection.fetch(statement(name), *values), writes=name in _WRITING
+        )
         return rows
 
-    async def run(self, work: Work[T]) -> T:
+    async def run(self, work: Work[T], *, writes: bool = False) -> T:
         """Do something with a connection, again and again for as long as patience lasts where the database is away."""
         end = time.monotonic() + self.patience
+        was_sent = False
+
+        async def sent(connection: Connection) -> T:
+            nonlocal was_sent
+            was_sent = True
+            return await work(connection)
+
         for tries, pause in enumerate(pauses(), start=1):
             self._check_open()
             try:
-                return await self._connections.run(work)
+                return await self._connections.run(sent)
             except FOREIGN as error:
                 pause = min(pause, _LONGEST_PAUSE)
                 if not isinstance(error, _PASSING) or time.monotonic() + pause >= end:
-                    raise self.ours(error) from None
+                    raise self.ours(error, is_unsure=writes and was_sent) from None
                 if tries == TOLD_AFTER:
                     log.warning("%s; trying again for up to %.0f seconds", self.ours(error), self.patience)
             await asyncio.sleep(pause)
@@ -192,8 +202,8 @@ class Database:
         self._closed = True
         await self._connections.close()
 
-    def ours(self, error: BaseException) -> StoreError | InvalidSettings:
-        """An error of the database or the way to it, one of FOREIGN, as ours."""
+    def ours(self, error: BaseException, *, is_unsure: bool = False) -> StoreError | InvalidSettings:
+        """An error of the database or the way to it, one of FOREIGN, as ours; perhaps of what was done all the same."""
         words = f"{self.address}: {_words(error)}"
         if isinstance(error, _errors.ClientConfigurationError):
             return InvalidSettings([Problem("store", "is not the URL of a PostgreSQL database")])
@@ -205,7 +215,7 @@ class Database:
             return StoreFull(f"{words}; nothing was written")
         if isinstance(error, _DAMAGED):
             return StoreCorrupt(words)
-        return StoreGone(words)
+        return StoreGone(f"{words}{PERHAPS if is_unsure and isinstance(error, _PASSING) else ''}")
 
 
 def _words(error: BaseException) -> str:
