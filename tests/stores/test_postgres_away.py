@@ -43,10 +43,10 @@ async def test_an_ask_that_is_cancelled_at_any_step_is_never_left_open(store: Po
     assert [entry.ask.id for entry in (await desk.page("open")).entries] == [last.id]
 
 
-async def test_a_connection_that_is_dropped_between_two_steps_of_a_statement_is_another_try(
+async def test_a_connection_that_is_dropped_between_two_steps_of_a_statement_is_another_try_however_late_it_is(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = await Database.open(postgres)
+    database = await Database.open(postgres, patience=0)
     prepare = Connection._get_statement
     tries: list[str] = []
 

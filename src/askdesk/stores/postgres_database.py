@@ -183,7 +183,8 @@ class Database:
                 return await self._connections.run(sent)
             except FOREIGN as error:
                 pause = min(pause, _LONGEST_PAUSE)
-                if not isinstance(error, _PASSING) or time.monotonic() + pause >= end:
+                is_too_late = time.monotonic() + pause >= end and not isinstance(error, _Dropped)
+                if not isinstance(error, _PASSING) or is_too_late:
                     raise self.ours(error, is_unsure=writes and was_sent) from None
                 if tries == TOLD_AFTER:
                     log.warning("%s; trying again for up to %.0f seconds", self.ours(error), self.patience)
@@ -227,6 +228,13 @@ def _words(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+class _Dropped(ConnectionAbortedError):
+    """By somebody who knows: so another try may find the way whole again, however late it is."""
+
+    def __init__(self) -> None:
+        super().__init__(0, "the way to it was cut")
+
+
 class _Connections:
     """Some connections, made when they are needed and used again; `drop` lets go of them at once, whoever uses them.
 
@@ -248,10 +256,11 @@ class _Connections:
                 result = await work(connection)
             except BaseException as error:  # what it was in the midst of is nobody's any more
                 connection.terminate()
+                is_of_asyncpg = isinstance(error, (*FOREIGN, AttributeError))  # that one where it had not finished
+                if is_of_asyncpg and connection not in self._used:
+                    raise _Dropped from None
                 if isinstance(error, FOREIGN):
                     self.drop()  # the others have gone the same way, or will be made anew in a moment
-                elif connection not in self._used and isinstance(error, AttributeError):
-                    raise _cut() from None  # asyncpg had not finished with it when it was dropped
                 raise
             finally:
                 self._used.discard(connection)
@@ -273,7 +282,7 @@ class _Connections:
         finally:
             self._connecting.discard(connecting)
         if connecting.cancelled():
-            raise _cut()
+            raise _Dropped
         return connecting.result()
 
     def drop(self, *, also_used: bool = False) -> None:
@@ -291,7 +300,3 @@ class _Connections:
         for connection in idle:
             with suppress(*FOREIGN):
                 await connection.close(timeout=1)
-
-
-def _cut() -> ConnectionAbortedError:
-    return ConnectionAbortedError(0, "the way to it was cut")
