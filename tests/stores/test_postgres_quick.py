@@ -1,5 +1,6 @@
 """What keeps the store in PostgreSQL quick, however many asks there are."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -32,23 +33,30 @@ async def looked_at(url: str, first: str, beginning: str) -> int:
     query = statement(f"search_{first}").replace("$1", "true").replace("$2", f"'{beginning}:*'").replace("$4", "51")
     query = query.replace("$3", str(BEYOND if first == "newest" else 0))
     ((plan,),) = await run(url, f"EXPLAIN (ANALYZE, FORMAT JSON) {query}")
-    return _looked_at(json.loads(plan)[0]["Plan"])
+    return rows_of("search", json.loads(plan)[0]["Plan"])
 
 
-def _looked_at(node: dict[str, Any]) -> int:
-    here = node["Actual Rows"] + node.get("Rows Removed by Filter", 0) if node.get("Relation Name") == "search" else 0
-    return int(here * node["Actual Loops"]) + sum(map(_looked_at, node.get("Plans", ())))
+def rows_of(table: str, node: dict[str, Any]) -> int:
+    """How many rows of a table were looked at."""
+    is_scan = node.get("Relation Name") == table and "Scan" in node["Node Type"]
+    here = node["Actual Rows"] + node.get("Rows Removed by Filter", 0) if is_scan else 0
+    return int(here * node["Actual Loops"]) + sum(rows_of(table, each) for each in node.get("Plans", ()))
 
 
-async def test_where_no_proxy_stands_statements_are_prepared_once(postgres: str) -> None:
-    store = await PostgresStore.open(postgres)
+async def test_to_settle_one_of_many_asks_no_other_is_looked_at(postgres: str) -> None:
+    store, connection = await PostgresStore.open(postgres), await asyncpg.connect(postgres)
+    settle = f"EXECUTE settled ('{{{an_ask(7).id}}}', '{{x}}', '{{0}}')"
     try:
-        for number in range(3):
-            await store.add(an_ask(number))
-        prepared = await store._database.run(lambda each: each.fetch("SELECT statement FROM pg_prepared_statements"))
+        # Planned once for all asks, by a planner who knows of none.
+        await connection.execute("SET plan_cache_mode = force_generic_plan")
+        await connection.execute(f"PREPARE settled (text[], text[], bigint[]) AS {statement('settle')}")
+        await connection.execute(settle)
+        await asyncio.gather(*(store.add(an_ask(number)) for number in range(1000)))
+        plan = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {settle}")
     finally:
         await store.close()
-    assert (statement("add"),) in prepared
+        await connection.close()
+    assert rows_of("asks", json.loads(plan)[0]["Plan"]) == 1
 
 
 async def test_neither_a_common_word_nor_a_rare_one_is_found_by_looking_at_all_asks(postgres: str) -> None:
