@@ -226,6 +226,26 @@ async def test_an_answer_settles_the_ask_and_says_who_where_and_when(desk: Desk,
     assert await desk.wait(ask.id) == settlement
 
 
+async def test_an_ask_that_was_just_read_is_not_read_again_to_be_settled() -> None:
+    class ReadOnce(MemoryStore):
+        reads = 0
+
+        async def get(self, ask_id: str) -> Entry:
+            self.reads += 1
+            return await super().get(ask_id)
+
+    store = ReadOnce()
+    desk = Desk(store)
+    entry = await desk.get((await desk.post(DATABASE)).id)
+    with pytest.raises(InvalidReply):
+        await desk.settle(entry.ask.id, Allowed(), by="ana", surface="plain", entry=entry)
+    settlement = await desk.settle(entry.ask.id, SQLITE, by="ana", surface="plain", entry=entry)
+    assert store.reads == 1
+    with pytest.raises(AlreadySettled) as second:  # the store decides, whatever was read
+        await desk.settle(entry.ask.id, POSTGRES, by="ben", surface="plain", entry=entry)
+    assert second.value.settlement == settlement
+
+
 async def test_of_two_answers_the_first_wins_and_the_second_learns_it(desk: Desk) -> None:
     ask = await desk.post(DATABASE)
     first = await desk.settle(ask.id, SQLITE, by="ana", surface="page")

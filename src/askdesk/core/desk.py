@@ -292,13 +292,17 @@ class Desk:
         surface: str,
         submission: str | None = None,
         digest: str | None = None,
+        entry: Entry | None = None,
     ) -> Settlement:
-        """Settle an ask with a person's reply. The first one wins; the same submission again is the same success."""
+        """Settle an ask with a person's reply. The first one wins; the same submission again is the same success.
+
+        Who has just read the ask gives it as `entry`: it is not read again.
+        """
         if submission in (EXPIRY, WITHDRAWAL):
             raise InvalidReply(f"submission: {submission} is not a person's")
         if (size := len(_encoder.encode(reply))) > self._limits.size:
             raise InvalidReply(f"must not be longer than {self._limits.size} bytes, is {size}")
-        entry = await self.store.get(ask_id)
+        entry = entry or await self.store.get(ask_id)
         fitted = entry.ask.fit(reply, digest) if entry.settlement is None else reply
         return await self._settled(
             ask_id, Settlement(fitted, self._clock.now(), submission or self._new_id(), by, surface, digest)

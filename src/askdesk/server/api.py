@@ -198,6 +198,7 @@ async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
         surface=new.surface,
         submission=new.submission,
         digest=new.digest,
+        entry=entry,
     )
     if entry.settlement is None:  # and not the same submission once more
         service.metrics.settlements[type(settlement.outcome).__name__.lower()] += 1
