@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import desks, growth, hook, log, mcp, memory, page, paint, restart, server, start, two_servers
+from bench import desks, growth, hook, log, mcp, memory, page, paint, peers, restart, server, start, two_servers
 from bench.machine import machine, versions
+from bench.measure import Section
 from bench.report import Report, Result
 from bench.rows import fill_postgres, fill_sqlite
 from tests.postgres import Cluster
@@ -103,7 +103,8 @@ def _growth(run: Run) -> Iterable[Result]:
 
 def _peers(run: Run) -> Iterable[Result]:
     """Each in an environment of its own, which is made when it is first needed."""
-    yield from import_module("bench.peers.turns").measure(run.rounds(100))
+    rows = peers.measure(run.rounds(100))
+    yield Section("Peers", f"{peers.__doc__}\n{peers.table(rows)}", peers.raw(rows))
 
 
 BENCHES: dict[str, Callable[[Run], Iterable[Result]]] = {
