@@ -23,7 +23,7 @@ class StandIn:
             sys.exit("nothing works today")
         print("a guest library that prints")
         asked = time.perf_counter()
-        return Times(asked, asked + 0.001, asked + 0.003, asked + (0.06 if "slow" in given() else 0.004))
+        return Times(asked, asked + 0.001, asked + 0.003, asked + (0.2 if "slow" in given() else 0.004))
 
     def wait(self, count: int) -> list[str]:
         """Their ids are processes that it started: one with a session of its own, one whose parent is gone."""

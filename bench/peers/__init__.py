@@ -5,7 +5,7 @@ as its documentation recommends; what is timed for each stands at the top of its
 
 - ask → answer: from the agent's code that comes to its question to the same code with the answer, kept where the peer
   keeps it. The person is a program that answers as soon as it is told of the question. Exchanges go turn by turn; who
-  takes more than 50 ms on the average takes part in every tenth turn.
+  takes more than 150 ms on the average takes part in every tenth turn.
 - answer → woken: from the moment a person begins to answer to the agent's code that has it, where they answer 0.25 to
   1.25 s after they could: who looks from time to time is met at any moment, as by a real person.
 - CPU: a share of one core for 20 s while 100 questions wait and nobody does anything, of all processes and of the

@@ -35,7 +35,7 @@ def _our_requirements(*extras: str) -> str:
 
 def _ours(where: str, *extras: str, more: str = "", **given: str) -> Peer:
     on_postgres = "postgres" in extras
-    disk = "each committed by PostgreSQL" if on_postgres else "WAL, synchronous=FULL"
+    disk = "each committed by PostgreSQL" if on_postgres else "WAL, synchronous=FULL, 2 fdatasync an exchange"
     return Peer(
         f"askdesk, {where}",
         "on_askdesk.py",
@@ -68,7 +68,7 @@ OTHERS = (
     Peer(
         "LangGraph interrupt + resume, SQLite",
         "on_langgraph.py",
-        "checkpoints of the graph at the interrupt and at its end; WAL, synchronous=FULL",
+        "checkpoints of the graph at the interrupt and at its end; WAL, synchronous=FULL, 3 fdatasync an exchange",
         _LANGGRAPH,
         pinned("langgraph-sqlite"),
     ),
@@ -83,7 +83,7 @@ OTHERS = (
     Peer(
         "DBOS set_event + recv + send, SQLite",
         "on_dbos.py",
-        "the workflow, the question and the answer; journal_mode=DELETE, synchronous=FULL",
+        "the workflow, the question and the answer; journal_mode=DELETE, synchronous=FULL, 24 fdatasync an exchange",
         f"{_DROPPED}; an agent looks for its answer once a second",
         pinned("dbos"),
     ),
@@ -98,7 +98,7 @@ OTHERS = (
     Peer(
         "Restate awakeable",
         "on_restate.py",
-        "the journal of the handler; RocksDB, its log written through to the disk",
+        "the journal of the handler; RocksDB, 6 fdatasync an exchange",
         f"{_DROPPED}; a server under the Business Source License",
         pinned("restate"),
         npm=True,

@@ -18,7 +18,7 @@ from bench.peers.program import Failed, Program, seconds
 from bench.peers.rows import Row
 from tests.postgres import Cluster
 
-_SLOW = 50_000.0  # microseconds; who takes longer on the average takes part in every tenth turn alone
+_SLOW = 150_000.0  # microseconds; who takes longer on the average takes part in every tenth turn alone
 _LATER = (0.25, 1.25)  # seconds: a whole round of those who look once a second, and never their first moment
 _SOURCE = Path(__file__).parents[2] / "src"
 
