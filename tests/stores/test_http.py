@@ -746,13 +746,17 @@ async def test_a_stream_that_falls_silent_is_opened_anew(server: Running, wire: 
     assert wire.connections >= 3
 
 
+@pytest.mark.parametrize(
+    "comes", [b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", b""]
+)
 async def test_where_the_stream_is_held_back_on_the_way_who_waits_reads_now_and_then(
-    server: Running, wire: Wire
+    server: Running, wire: Wire, comes: bytes
 ) -> None:
     store = await HTTPStore.open(wire.url, **await tokens_of(server), pauses=at_once, silence=0.1)
     ask = await server.desk.post(WHICH)
-    begun = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-    wire.script += [Deed(), *[Deed(says=begun, stays=True)] * 100]
+    is_there = Deed(says=said("200 OK", "application/json", b"{}"))  # which is asked where nothing came at all
+    held_back = [Deed(says=comes, stays=True), *([] if comes else [is_there])]
+    wire.script += [Deed(), *held_back * 10_000]
     await store.get(ask.id)
     waiting = asyncio.ensure_future(Desk(store).wait(ask.id))
     await until(lambda: wire.connections >= 3)

@@ -94,7 +94,7 @@ class Events:
                     came = True
                     self._heard(hint)
         except Exception as error:  # noqa: BLE001 - a value, so that no traceback holds the token
-            if opened and not came and isinstance(error, TimeoutError):
+            if not came and isinstance(error, TimeoutError) and (opened or self._is_there()):
                 self._heard(None)  # something on the way holds back what is told: reading is all that is left
             return _End(words(error), came)
         finally:
@@ -105,14 +105,24 @@ class Events:
         if self._failures >= TOLD_AFTER:
             log.warning("%s: is back", self._address.url)
 
-    def _opened(self, connection: HTTPConnection) -> HTTPResponse:
+    def _opened(self, connection: HTTPConnection, request: Request | None = None) -> HTTPResponse:
+        request = request or self._request
         connection.connect()
         self._socket = connection.sock
         if self._stopped.is_set():
             raise ConnectionAbortedError
         connection.sock.settimeout(self._silence)
-        connection.request(self._request.method, self._request.path, headers=self._request.headers)
+        connection.request(request.method, request.path, headers=request.headers)
         return connection.getresponse()
+
+    def _is_there(self) -> bool:
+        """Whether the desk answers, though of its stream not even the head came."""
+        health = Request("GET", f"{self._address.prefix}/healthz", Token())
+        try:
+            with closing(self._address.connection()) as connection, closing(self._opened(connection, health)) as told:
+                return told.status == 200
+        except Exception:  # noqa: BLE001 - whatever it is, it is no answer
+            return False
 
     def _turned_down(self, response: HTTPResponse) -> _End:
         is_desks = response.headers.get_content_type() == PROBLEM_TYPE  # and not a proxy's, before a desk that is away
