@@ -23,7 +23,7 @@ log = logging.getLogger("askdesk")
 _BEAT_SECONDS = 1.0  # so often changes are looked for that nobody told of, and so long an answer may take
 _POLL_SECONDS = 0.1  # and so often where nobody tells of any
 _PAUSE_SECONDS = 0.1  # between two tries to connect
-_HURRY_SECONDS, _MOST_TRIES = 1.0, 5  # another try is begun each time, and the oldest of so many given up
+_HURRY_SECONDS, _MOST_TRIES = 0.5, 10  # another try is begun each time, and the oldest of so many given up
 _MOST_CHANGES = 5000  # that are told one by one
 # The database lets go of a process that froze or whose machine is gone, so that another one can be elected.
 _KEEP_ALIVE = """SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"""
