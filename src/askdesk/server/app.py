@@ -18,9 +18,10 @@ DOORS = (
     *agent_page.DOORS,
     *sign_in.DOORS,
 )
+_MOST_REQUESTS = 20_000  # at a time: nearly all of them live pages and agents that wait, which take 12 kB each
 
 
-def application(service: Service, origins: Origins, *, max_requests: int = 4096) -> ASGIApp:
+def application(service: Service, origins: Origins, *, max_requests: int = _MOST_REQUESTS) -> ASGIApp:
     """All doors, behind the guard."""
     doors = Doors(service, DOORS)
     return Guard(doors, origins, service.metrics, max_body=service.max_body, max_requests=max_requests)
