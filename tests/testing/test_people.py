@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from anyio.lowlevel import checkpoint
@@ -23,7 +23,6 @@ from askdesk.core.model import (
     Outcome,
     Permission,
     Question,
-    Reply,
     Settlement,
 )
 from askdesk.core.surface import Present
@@ -49,17 +48,8 @@ class NotingDesk(Desk):
         super().__init__(store, clock=clock)
         self.settled: list[Settlement] = []
 
-    async def settle(
-        self,
-        ask_id: str,
-        reply: Reply,
-        *,
-        by: str,
-        surface: str,
-        submission: str | None = None,
-        digest: str | None = None,
-    ) -> Settlement:
-        settlement = await super().settle(ask_id, reply, by=by, surface=surface, submission=submission, digest=digest)
+    async def settle(self, *ask: Any, **fields: Any) -> Settlement:
+        settlement = await super().settle(*ask, **fields)
         self.settled.append(settlement)
         return settlement
 
