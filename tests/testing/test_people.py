@@ -23,6 +23,7 @@ from askdesk.core.model import (
     Outcome,
     Permission,
     Question,
+    Reply,
     Settlement,
 )
 from askdesk.core.surface import Present
