@@ -116,3 +116,9 @@ async def failed(verb: Awaitable[object]) -> StoreGone:
     with pytest.raises(StoreGone) as gone:
         await verb
     return gone.value
+
+
+async def test_the_database_soon_lets_go_of_who_is_cut_off_in_the_midst_of_a_change(store: PostgresStore) -> None:
+    names = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count")
+    shown = [await store._database.run(lambda c, name=name: c.fetchval(f"SHOW {name}")) for name in names]  # type: ignore[misc]
+    assert shown == ["5", "2", "3"]

@@ -62,6 +62,14 @@ _DAMAGED = (_errors.DataCorruptedError, _errors.IndexCorruptedError)
 
 _WRITING = ("add", "settle", "expire")
 _CONNECT_SECONDS, _STATEMENT_SECONDS = 10.0, 10.0
+_WITHOUT_A_PROXY = {  # which take no settings but those they know
+    "jit": "off",
+    "gin_pending_list_limit": "256kB",  # which every search reads through
+    # The database soon lets go of who is cut off, and of what that one holds: perhaps the turn all others wait for.
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+}
 _LONGEST_PAUSE = 0.25  # between two tries: whoever waits goes on soon after the database is back
 
 
@@ -143,9 +151,8 @@ class Database:
 
     async def _connected(self, url: str) -> Connection:
         settings = {"application_name": "askdesk"}
-        if not self.is_proxied:  # which take none but those they know
-            settings["jit"] = "off"
-            settings["gin_pending_list_limit"] = "256kB"  # which every search reads through
+        if not self.is_proxied:
+            settings |= _WITHOUT_A_PROXY
         return await asyncpg.connect(
             url,
             timeout=_CONNECT_SECONDS,

@@ -25,8 +25,7 @@ _POLL_SECONDS = 0.1  # and so often where nobody tells of any
 _PAUSE_SECONDS = 0.1  # between two tries to connect
 _HURRY_SECONDS, _MOST_TRIES = 0.5, 10  # another try is begun each time, and the oldest of so many given up
 _MOST_CHANGES = 5000  # that are told one by one
-# The database lets go of a process that froze or whose machine is gone, so that another one can be elected.
-_KEEP_ALIVE = """SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"""
+# The database lets go of a process that froze, so that another one can be elected.
 _NO_LONG_SILENCE = "SET idle_session_timeout = '10s'"  # since PostgreSQL 14
 
 
@@ -107,7 +106,6 @@ class Session:
         """Hear and look, until the connection is lost."""
         lost = asyncio.Event()
         connection.add_termination_listener(lambda _: lost.set())
-        await connection.execute(_KEEP_ALIVE)
         if connection.get_server_version().major >= 14:
             await connection.execute(_NO_LONG_SILENCE)
         await connection.add_listener("askdesk", self._notified)
