@@ -817,14 +817,35 @@ async def test_more_than_is_indexed_at_once_is_found(path: Path) -> None:
         assert await numbers(store, text="tool:bash") == [*range(450, 454)]
 
 
-async def test_a_beginning_finds_all_that_begin_so_however_many_words_they_are(path: Path) -> None:
+async def pages(store: SQLiteStore, text: str, *, newest: bool) -> list[int]:
+    """The asks of all pages."""
+    found: list[int] = []
+    after: str | None = None
+    while True:
+        page = await store.page("open", text=text, newest=newest, after=after, limit=30)
+        found += [int(entry.ask.id, 16) for entry in page.entries]
+        if (after := page.after) is None:
+            return found
+
+
+@pytest.mark.parametrize("newest", [False, True])
+async def test_a_beginning_finds_all_that_begin_so_however_many_words_they_are(path: Path, newest: bool) -> None:
+    """Few words are followed, many are looked for in the next 300 asks, and in all where those are too few."""
     async with opened(path) as store:
-        calls = [Permission("Bash", {"command": f"part{number} of{number % 7}"}) for number in range(100)]
+        names = [f"part{number}" if number % 400 < 100 else "whole" for number in range(1000)]
+        calls = [Permission("Bash", {"command": f"{name} of{number % 7}"}) for number, name in enumerate(names)]
         await asyncio.gather(*(store.add(an_ask(number, body=call)) for number, call in enumerate(calls)))
-        assert await numbers(store, text="part") == [*range(100)]
-        assert await numbers(store, text="part1") == [1, *range(10, 20)]
-        assert await numbers(store, text="part of3") == [*range(3, 100, 7)]
-        assert await numbers(store, text="part100") == []
+        parts = [number for number in range(1000) if number % 400 < 100]
+        expected = {
+            "part": parts,
+            "part of3": [number for number in parts if number % 7 == 3],
+            "whole part": [],
+            "part1": [number for number in parts if str(number).startswith("1")],
+            "part99 pa": [99],
+            "par wholes": [],
+        }
+        found = {text: await pages(store, text, newest=newest) for text in expected}
+    assert found == {text: numbers[::-1] if newest else numbers for text, numbers in expected.items()}
 
 
 async def test_many_searches_at_once_find_the_same(path: Path) -> None:

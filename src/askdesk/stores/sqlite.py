@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -56,6 +55,7 @@ _FOUND = """SELECT record, settlement, changed, id FROM search CROSS JOIN asks O
 _WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_words USING fts5vocab(main, search, instance)"
 _NEXT_WORD = "SELECT term FROM temp.search_words WHERE term >= ? LIMIT 1"
 _MOST_WORDS = 64
+_FEW_ASKS = 300  # to look at takes some ten milliseconds
 
 _PROGRESS = f"SELECT changed, {LATEST} FROM search_upto"  # noqa: S608
 _UNINDEXED = """SELECT seq, changed, record, settlement, id FROM asks WHERE settlement IS NULL AND changed > :indexed
@@ -144,8 +144,8 @@ class SQLiteStore:
         query = f"{select} {_PAGES[state, newest].format(place=place)} LIMIT ?"
 
         def page(database: apsw.Connection) -> Page:
-            matched = (_expression(database, wanted),) if wanted else ()
-            rows = _fetch(database, query, (*matched, start, limit + 1))
+            most = limit + 1
+            rows = _found(database, query, wanted, start, most) if wanted else _fetch(database, query, (start, most))
             more = str(rows[limit - 1][2]) if len(rows) > limit else None
             entries = (readable(asked, settlement, ask_id) for asked, settlement, _, ask_id in rows[:limit])
             return Page(tuple(entry for entry in entries if entry is not None), more)
@@ -353,26 +353,47 @@ def _index(database: apsw.Connection, asks: list[_Indexed]) -> None:
             database.execute("INSERT INTO search_open VALUES (?, ?)", (ask.seq, ask.changed))
 
 
-def _expression(database: apsw.Connection, wanted: Iterable[search.Wanted]) -> str:
-    """What is wanted, as FTS5 reads it: a term holds no quote, nothing that FTS5 would split or fold."""
+def _found(
+    database: apsw.Connection, query: str, wanted: tuple[search.Wanted, ...], start: int, most: int
+) -> list[Any]:
+    """So many rows that match. What begins very many words is looked for in the next few asks first: most have it."""
     database.execute(_WORDS)
-    return " AND ".join(f'"{one.term}"' if one.whole else _begun(database, one.term) for one in wanted)
+    terms = {one: _followed(database, one) for one in wanted}
+    if broad := tuple(one for one, term in terms.items() if term is None):
+        few = _fetch(database, query, (" AND ".join(filter(None, terms.values())), start, _FEW_ASKS))
+        rows = [row for row in few if _has(row, broad)][:most]
+        if len(rows) == most or len(few) < _FEW_ASKS:
+            return rows
+    # A term holds no quote, nothing that FTS5 would split or fold.
+    expression = " AND ".join(term or f'"{one.term}"*' for one, term in terms.items())
+    return _fetch(database, query, (expression, start, most))
 
 
-def _begun(database: apsw.Connection, beginning: str) -> str:
-    """The words that begin so: they are followed in order, where for a beginning FTS5 first gathers all that match."""
+def _followed(database: apsw.Connection, wanted: search.Wanted) -> str | None:
+    """The words that begin as wanted, which FTS5 follows in order; of a beginning it first gathers all that match.
+
+    None where they are too many to be followed.
+    """
+    if wanted.whole:
+        return f'"{wanted.term}"'
     words: list[str] = []
-    start = beginning
+    start = wanted.term
     while found := _fetch(database, _NEXT_WORD, (start,)):
         (word,) = found[0]
-        if not word.startswith(beginning):
+        if not word.startswith(wanted.term):
             break
         if len(words) == _MOST_WORDS:
-            return f'"{beginning}"*'
+            return None
         words.append(word)
         start = f"{word}\0"  # what comes next
-    either = " OR ".join(f'"{word}"' for word in words or [beginning])
+    either = " OR ".join(f'"{word}"' for word in words or [wanted.term])
     return f"({either})"
+
+
+def _has(row: tuple[str, str | None, int, str], wanted: tuple[search.Wanted, ...]) -> bool:
+    text, settlement, _, ask_id = row
+    entry = readable(text, settlement, ask_id)
+    return entry is not None and search.matches(entry, wanted)
 
 
 def _tell_nobody(_: object) -> None:
