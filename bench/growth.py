@@ -52,8 +52,8 @@ class Curve(NamedTuple):
 
     @property
     def aim(self) -> float:
-        """As much as a logarithm would grow."""
-        return math.log(self.points[-1][0]) / math.log(self.points[0][0])
+        """As a logarithm grows: for every ten times as many asks, once more what the smallest takes."""
+        return 1 + math.log10(self.points[-1][0] / self.points[0][0])
 
     def row(self) -> str:
         times = [shown(each) for _, each in self.points]

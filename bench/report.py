@@ -23,9 +23,9 @@ where there were fewer (*n*). The *aim* is what we hold ourselves to; a ratio th
 """
 _GROWTH = """\
 The same verbs, through a desk on each store, where there are more and more asks: all open, or all settled (history).
-What grows no more than a logarithm does is within its aim. Who waits at an SQLite file hears of other processes within
-25 ms, whatever the number of asks. *A rare word* is in three asks, *a common word* in all of them. The index for
-searches is brought up to date by whoever searches first.
+What adds no more than its first time for every ten times as many asks grows as a logarithm does, and is within its aim.
+Who waits at an SQLite file looks for what other processes did every 25 ms, whatever the number of asks. *A rare word*
+is in three asks, *a common word* in all of them. Whoever searches first brings the index up to date.
 """
 _PICTURE = "What an ask costs, by how many there are"
 
