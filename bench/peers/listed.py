@@ -98,7 +98,7 @@ OTHERS = (
     Peer(
         "Restate awakeable",
         "on_restate.py",
-        "the journal of the handler; RocksDB, 6 fdatasync an exchange",
+        "the journal of the handler; RocksDB, 7 fdatasync an exchange",
         f"{_DROPPED}; a server under the Business Source License",
         pinned("restate"),
         npm=True,

@@ -1,8 +1,9 @@
 """Restate: a handler that asks with an awakeable, a person who resolves it over HTTP, its server on loopback.
 
-Timed from the handler that comes to its question until it has the answer, which its server has then kept. The handler
-is served by hypercorn over HTTP/2, as its documentation does, and the person has a connection that stays open. Its
-server is as shipped, except that it listens on loopback alone and tells nobody that it runs.
+Timed from the handler that comes to its question until it has the answer, which its server has then kept. The person
+hears of the question in memory, once a step of the handler has kept it. The handler is served by hypercorn over HTTP/2,
+as its documentation does, and the person has a connection that stays open. Its server is as shipped, except that it
+listens on loopback alone and tells nobody that it runs.
 """
 
 from __future__ import annotations
@@ -31,11 +32,8 @@ _woken: dict[str, float] = {}
 async def ask(context: restate.Context, question: dict[str, Any]) -> str:
     came = time.perf_counter()
     name, answered = context.awakeable(type_hint=str)
-
-    async def tell() -> None:
-        _came.put_nowait((name, came))
-
-    await context.run_typed("tell the person", tell)
+    await context.run_typed("keep the question", lambda: question)
+    _came.put_nowait((name, came))
     answer = str(await answered)
     _woken[name] = time.perf_counter()
     return answer
