@@ -83,13 +83,20 @@ class Cluster:
         self.folder = Path(tempfile.mkdtemp(prefix="askdesk-postgres-"))
         self._data = self.folder / "data"
         self.log = self.folder / "log"
-        self._user = _user()
+        self._user = user()
         if self._user:
             os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
-        self.port = _free_port()
+        self.port = free_port()
         self._options = [*options] if durable else ["fsync=off", "full_page_writes=off", *options]
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._make(of)
+        except BaseException:  # also Ctrl-C: nothing is left behind
+            self.remove()
+            raise
+
+    def _make(self, of: Cluster | None) -> None:
         if of is None:
             self._run("initdb", "--auth=trust", "--username=ana", "--encoding=UTF8", "--locale=C", "-N", self._data)
         else:
@@ -99,7 +106,7 @@ class Cluster:
     def __enter__(self) -> Self:
         try:
             self.start()
-        except BaseException:  # also Ctrl-C: nothing is left behind
+        except BaseException:
             self.remove()
             raise
         return self
@@ -198,7 +205,7 @@ class Cluster:
         return subprocess.Popen([programs() / program, *arguments], env=environment, cwd=self.folder, **user, **streams)
 
 
-def _user() -> pwd.struct_passwd | None:
+def user() -> pwd.struct_passwd | None:
     """Whom PostgreSQL runs as; None for whoever runs the tests, unless that is root."""
     if os.getuid() != 0:
         return None
@@ -206,7 +213,7 @@ def _user() -> pwd.struct_passwd | None:
     return pwd.getpwnam("postgres" if "postgres" in names else "nobody")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
 

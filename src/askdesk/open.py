@@ -117,8 +117,10 @@ async def open_store(
             connections=connections,
             create=create,
         )
+    from askdesk.stores.address import without_password
+
     takes = "sqlite:///path, a path, postgresql://…, https://… or memory:"
-    raise InvalidSettings([Problem("store", f"takes {takes}, got {quoted(url)}")])
+    raise InvalidSettings([Problem("store", f"takes {takes}, got {quoted(without_password(url))}")])
 
 
 async def open_upkeep(

@@ -4,9 +4,12 @@ import asyncio
 import json
 import os
 import platform
+import time
 from pathlib import Path
 
+import pytest
 from tests.cli.command import Ran, askdesk, in_shell, posted
+from tests.postgres import Cluster
 
 from askdesk import __version__
 from askdesk.core.model import Question
@@ -89,6 +92,30 @@ def test_a_store_in_memory_has_no_file() -> None:
     ran = askdesk("doctor", "--json", "--store", "memory:")
 
     assert (ran.code, "store file" in findings(ran)) == (0, False)
+
+
+def test_a_database_is_told_without_its_password_and_looking_at_it_makes_no_desk(
+    cluster: Cluster, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASKDESK_STORE", f"{postgres.replace('ana@', 'ana:s3cret@')}?sslpassword=s3cret")
+    for says in ("there is no desk in it yet; the first ask makes it", "PostgreSQL "):
+        ran = askdesk("doctor", "--json")
+        assert (ran.code, wrong(ran), "s3cret" in ran.out + ran.err) == (0, [], False)
+        assert findings(ran)["store"] == postgres
+        assert findings(ran)["database"].startswith(says)
+        posted(Question("Which database?", ["SQLite", "Postgres"]))
+    (server,) = cluster.sql("SHOW server_version")[0]
+    assert findings(ran)["database"] == f"PostgreSQL {server}, schema 1.2"
+    assert (findings(ran)["proxy"], findings(ran)["open asks"]) == ("none that pools", "1")
+
+
+def test_a_database_that_is_not_there_is_wrong_and_its_password_not_told(postgres: str) -> None:
+    missing = postgres.replace("ana@", "ana:s3cret@") + "_not"
+    started = time.monotonic()
+    ran = askdesk("doctor", "--json", "--store", missing)
+    assert (ran.code, wrong(ran), "s3cret" in ran.out + ran.err) == (1, ["store"], False)
+    assert findings(ran)["store"].endswith("does not exist; createdb makes one")
+    assert time.monotonic() - started < 15
 
 
 def test_wrong_settings_are_found_and_named(tmp_path: Path) -> None:

@@ -303,6 +303,17 @@ def test_a_store_that_hooks_cannot_share_is_refused(settings: Path) -> None:
     assert not settings.exists()
 
 
+@pytest.mark.parametrize("url", ["postgresql://ana:s3cret@db/desk", "postgresql://db/desk?password=s3cret"])
+def test_a_password_of_a_store_is_in_no_hook(url: str, settings: Path, tmp_path: Path) -> None:
+    refused = askdesk("install", "claude-code", "--dry-run", "--store", url)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("askdesk: store: has a password: it goes into")
+    written(tmp_path / ".config" / "askdesk" / "askdesk.toml", f'store = "{url}"\n'.encode())
+    found = askdesk("install", "claude-code", "--dry-run", env={"ASKDESK_STORE": url})
+    assert (found.code, "hook_client.py" in found.out) == (0, True)
+    assert "s3cret" not in refused.err + found.out + found.err
+
+
 @pytest.mark.parametrize(
     ("url", "why"),
     [

@@ -18,8 +18,9 @@ from typing import Any
 import apsw
 
 from askdesk.core.errors import StoreError
+from askdesk.core.store import Store
+from askdesk.open import open_store
 from askdesk.stores.migrate import migrations
-from askdesk.stores.sqlite import SQLiteStore
 from askdesk.testing.store_contract import a_settlement, an_ask
 
 NOBODY = 65534
@@ -28,14 +29,14 @@ NOBODY = 65534
 class OtherProcess:
     """Each method is a verb; what it returns, or the StoreError it raises, goes back to whoever told it."""
 
-    store: SQLiteStore
+    store: Store
     locked: apsw.Connection
 
-    async def open(self, path: str, at: float = 0.0) -> None:
+    async def open(self, url: str, at: float = 0.0) -> None:
         """Open the store, at a moment of the machine's monotonic clock: so several processes do it together."""
         while time.monotonic() < at:
             pass
-        self.store = await SQLiteStore.open(path)
+        self.store = await open_store(url)
 
     async def close(self) -> None:
         await self.store.close()

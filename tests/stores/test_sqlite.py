@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -18,6 +16,7 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.stores.other import Other, Raised
 
 from askdesk.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreGone, StoreTooNew
 from askdesk.core.model import Ask, Entry, Permission
@@ -28,50 +27,8 @@ from askdesk.wire import record
 
 pytestmark = pytest.mark.anyio
 
-PROGRAM = [sys.executable, str(Path(__file__).with_name("other_process.py"))]
 OWN_MOUNTS = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount"]
 SMALL_DISK = [*OWN_MOUNTS, "sh", "-c", 'mount -t tmpfs -o size=1m tmpfs "$0" && exec "$@"']
-
-
-class Raised(Exception):
-    """The other process met a StoreError; this is its name."""
-
-
-class Other:
-    """Another process, which does what it is told."""
-
-    def __init__(self, *before: str) -> None:
-        self._process = subprocess.Popen([*before, *PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __enter__(self) -> Other:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def tell(self, verb: str, *arguments: object) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps([verb, *arguments]) + "\n")
-        self._process.stdin.flush()
-
-    def told(self) -> Any:
-        assert self._process.stdout
-        reply = json.loads(self._process.stdout.readline())
-        if "raised" in reply:
-            raise Raised(reply["raised"])
-        return reply["returned"]
-
-    def do(self, verb: str, *arguments: object) -> Any:
-        self.tell(verb, *arguments)
-        return self.told()
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def ended(self) -> int:
-        return self._process.wait(10)
 
 
 @pytest.fixture

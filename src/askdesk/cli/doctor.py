@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Literal
 from askdesk import __version__
 from askdesk.cli.command import print_findings
 from askdesk.core.desk import Desk
-from askdesk.core.errors import AskdeskError, InvalidSettings
+from askdesk.core.errors import AskdeskError, InvalidSettings, NoStore
 from askdesk.core.finding import Finding
 from askdesk.core.text import shown
 from askdesk.open import agents_shell, open_desk, sqlite_path
 from askdesk.settings import Settings, config_path, load
+from askdesk.stores.address import without_password
 
 if TYPE_CHECKING:
     from askdesk.cli.hosts import Host, Scope
     from askdesk.stores.http import HTTPStore
 
-_PATIENCE = 3.0  # seconds for a desk server: whoever asks the doctor waits for the answer
+_PATIENCE = 3.0  # seconds for a desk server or a database: whoever asks the doctor waits for the answer
 _SAFE_SQLITE = (3, 51, 3)  # before it, two writers at once could damage a WAL file
 
 
@@ -89,7 +90,10 @@ def _store(given: str | None) -> Iterable[Finding]:
             yield from asyncio.run(_server(url, settings))
             return
         yield from (Finding(name, "set" if token else "not set") for name, token in _tokens(settings))
-        yield Finding("store", _address(url))
+        yield Finding("store", without_password(url))
+        if url.startswith(("postgresql:", "postgres:")):
+            yield from asyncio.run(_database(url))
+            return
         path = _path(url)
         if path and not path.exists():
             yield Finding("store file", "not there yet; the first ask makes it")
@@ -214,15 +218,6 @@ async def _token(store: HTTPStore, kind: Literal["asker", "answerer"], token: st
     return Finding(name, f"set; {deed} as {shown(me.name)}{shown(only)}{until}")
 
 
-def _address(url: str) -> str:
-    """Which store it is, for whoever looks over the shoulder."""
-    if url.startswith(("postgresql:", "postgres:")):
-        from askdesk.stores.postgres_database import without_password
-
-        return without_password(url)
-    return url
-
-
 def _path(url: str) -> Path | None:
     is_file = url.startswith("sqlite:") or ("://" not in url and url != "memory:")
     return sqlite_path(url) if is_file else None
@@ -232,6 +227,26 @@ def _file(path: Path) -> Finding:
     if mode := path.stat().st_mode & 0o077:
         return Finding("store file", f"others may open it (mode {mode:03o}): chmod 600 {path}", wrong=True)
     return Finding("store file", "only you may open it")
+
+
+async def _database(url: str) -> list[Finding]:
+    """Which PostgreSQL it is, and what is kept there. Looking makes no desk."""
+    from askdesk.stores.postgres import PostgresStore
+
+    try:
+        store = await PostgresStore.open(url, patience=_PATIENCE, create=False)
+    except NoStore:
+        return [Finding("database", "there is no desk in it yet; the first ask makes it")]
+    try:
+        about = await store.about()
+        pools = "one that pools: changes by others are looked for, not heard" if store.is_proxied else "none that pools"
+        return [
+            Finding("database", f"PostgreSQL {about.version}, schema {about.schema}"),
+            Finding("proxy", pools),
+            Finding("open asks", await _count_on(Desk(store))),
+        ]
+    finally:
+        await store.close()
 
 
 async def _count(url: str) -> str:

@@ -7,13 +7,13 @@ import shutil
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from askdesk.cli import mcp_trial
 from askdesk.cli.command import say
 from askdesk.cli.hosts import ANSWER_TOKEN, TOKEN, Host, Server
 from askdesk.core.errors import InvalidSettings, Problem
 from askdesk.settings import config_path, load
+from askdesk.stores.address import has_password
 
 if TYPE_CHECKING:
     from askdesk.cli.host_file import HostFile
@@ -33,7 +33,7 @@ def _local(host: Host, given: Namespace, store: str) -> Server:
     if given.acp and given.scope == "project":
         raise InvalidSettings([Problem("--acp", f"{host.title} takes agents from the settings of the user alone")])
     found = load(mcp_trial.surroundings())
-    where = () if store == found.store else ("--store", _without_password(store))
+    where = () if store == found.store else ("--store", without_password(store))
     limit = ("--limit", f"{host.limit // 3600}h") if host.limit else ()
     agent = (*_askdesk("acp"), *where) if given.acp else ()
     return Server((*_askdesk("mcp"), *limit, *where), _tokens(host, store), agent=agent)
@@ -53,8 +53,9 @@ def _remote(host: Host, given: Namespace) -> Server:
     return Server(url=f"{given.http.rstrip('/').removesuffix('/mcp')}/mcp", tokens=tokens)
 
 
-def _without_password(store: str) -> str:
-    if "://" in store and urlsplit(store).password:
+def without_password(store: str) -> str:
+    """A store as somebody else's settings may name it."""
+    if has_password(store):
         place = config_path(mcp_trial.surroundings())
         raise InvalidSettings([Problem("store", f"has a password: it goes into {place}, and no host's settings")])
     return store

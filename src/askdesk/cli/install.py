@@ -138,7 +138,18 @@ def _way(given: Namespace) -> claude_code.Way:
         load()
         return claude_code.Way(mode, given.permissions, url=given.http)
     store = _store(given)
-    return claude_code.Way(mode, given.permissions, str(hook_socket(store) or "-"), store)
+    return claude_code.Way(mode, given.permissions, str(hook_socket(store) or "-"), _said(store))
+
+
+def _said(store: str) -> str:
+    """As a hook may name it: with a password it is not named, and must be what any askdesk finds by itself."""
+    from askdesk.cli import host_server, mcp_trial
+    from askdesk.settings import load
+    from askdesk.stores.address import has_password
+
+    if has_password(store) and store == load(mcp_trial.surroundings()).store:
+        return ""
+    return host_server.without_password(store)
 
 
 def _store(given: Namespace) -> str:

@@ -29,6 +29,13 @@ _MOST_IN_A_BATCH = 500
 _MOST_EXPIRED = 1000  # in one commit
 
 
+class About(NamedTuple):
+    """The version of the server, and that of our tables there."""
+
+    version: str
+    schema: str
+
+
 class PostgresStore:
     """Made by `await PostgresStore.open(url)`. Belongs to one event loop."""
 
@@ -73,6 +80,11 @@ class PostgresStore:
     def is_proxied(self) -> bool:
         """Whether a pooling proxy stands before the database, so that changes by others are looked for, not heard."""
         return self._database.is_proxied
+
+    async def about(self) -> About:
+        """For whoever looks after the desk."""
+        version, schema = (await self._database.fetch("about"))[0]
+        return About(version, f"{schema // 1000}.{schema % 1000}")
 
     async def alone(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do something in one of all processes that would do this, and in another one once that is gone.
@@ -140,8 +152,8 @@ class PostgresStore:
         return [item.ask_id in settled and first[item.ask_id] is item for item in items]
 
     def _told(self, ask_id: str, changed: int, *, new: bool = False) -> None:
-        self._session.told(changed)
-        self._hints.tell(ask_id, new=new)
+        if self._session.is_news(changed):
+            self._hints.tell(ask_id, new=new)
 
     async def get(self, ask_id: str) -> Entry:
         if text_flaw(ask_id) or not (rows := await self._database.fetch("by_id", ask_id)):
@@ -175,6 +187,7 @@ class PostgresStore:
         return self._hints.listen(heard, ask_id)
 
     async def close(self) -> None:
+        self._database.hurry()
         for sending in (self._adding, self._settling, self._sure):
             await sending.close()
         await self._session.close()
@@ -224,8 +237,8 @@ class _Write:
 
     async def __call__(self, connection: Connection) -> int:
         """The version that was written or removed; 0 where nothing was."""
-        if self.value is None and self.expect == 0:
-            return 0  # there is nothing to remove
+        if (self.value is None and self.expect == 0) or abs(self.expect or 0) > BEYOND:
+            return 0  # there is nothing to remove, and no such version
         self.tries += 1
         query, *values = self._query()
         return await connection.fetchval(statement(query), *values) or 0
@@ -273,15 +286,22 @@ class _Together(Generic[_Item, _Result]):
         return done
 
     async def _send_all(self) -> None:
-        while self._gathered:
-            batch = self._gathered[:_MOST_IN_A_BATCH]
-            del self._gathered[:_MOST_IN_A_BATCH]
-            items = [item for item, _ in batch]
-            for (_, done), result in zip(batch, await self._results(items), strict=True):
-                if isinstance(result, Exception):
-                    done.set_exception(result)
-                else:
-                    done.set_result(result)
+        batch: list[tuple[_Item, asyncio.Future[_Result]]] = []
+        try:
+            while self._gathered:
+                batch = self._gathered[:_MOST_IN_A_BATCH]
+                del self._gathered[:_MOST_IN_A_BATCH]
+                items = [item for item, _ in batch]
+                for (_, done), result in zip(batch, await self._results(items), strict=True):
+                    if isinstance(result, Exception):
+                        done.set_exception(result)
+                    else:
+                        done.set_result(result)
+        finally:  # cancelled, as where the event loop ends, while others still want to put something in order
+            for _, done in batch:
+                done.cancel()
+            if self._gathered:
+                self._sending = asyncio.ensure_future(self._send_all())
 
     async def _results(self, items: list[_Item]) -> list[Any]:
         """What came of each; of a failure, its error: whatever it is, nobody may wait for it for ever."""

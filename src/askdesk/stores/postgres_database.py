@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -15,13 +17,11 @@ from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 from askdesk.core.clock import SystemClock
 from askdesk.core.errors import (
     InvalidSettings,
     MissingGuest,
-    NoStore,
     Problem,
     StoreBusy,
     StoreCorrupt,
@@ -29,8 +29,9 @@ from askdesk.core.errors import (
     StoreFull,
     StoreGone,
 )
+from askdesk.stores.address import without_password
 from askdesk.stores.patience import PATIENCE, PERHAPS, TOLD_AFTER, pauses
-from askdesk.stores.postgres_hosts import Hosts
+from askdesk.stores.postgres_hosts import Hosts, let_go
 
 try:
     import asyncpg
@@ -50,6 +51,10 @@ SQL = Path(__file__).parent / "sql" / "postgres"  # importlib.resources takes lo
 
 _errors = asyncpg.exceptions
 FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+_WHAT_IT_TAKES = (
+    "postgresql://user:password@host:5432/database, with / ? # @ % : in a password as %2F %3F %23 %40 %25 %3A"
+)
+LOCKED, NOT_ALLOWED = _errors.LockNotAvailableError, _errors.InsufficientPrivilegeError
 # What a database says of a moment that passes: it starts, stops, fails over or is busy, or the way to it is cut.
 _PASSING = (
     *(OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError, _errors.PostgresConnectionError),
@@ -58,10 +63,22 @@ _PASSING = (
 )
 _BUSY = (_errors.TooManyConnectionsError, _errors.LockNotAvailableError, _errors.QueryCanceledError)
 _NO_ROOM = (_errors.DiskFullError, _errors.OutOfMemoryError)
+# What it says of what it was given, perhaps by a rule of whoever looks after it.
+_REFUSED = (
+    *(_errors.DataError, _errors.IntegrityConstraintViolationError, _errors.ProgramLimitExceededError),
+    _errors.PLPGSQLError,
+)
 _DAMAGED = (_errors.DataCorruptedError, _errors.IndexCorruptedError)
 
 _WRITING = ("add", "settle", "expire")
-_CONNECT_SECONDS, _STATEMENT_SECONDS = 10.0, 10.0
+# The database itself gives up first: a statement that only we gave up could be carried out when nobody expects it.
+_CONNECT_SECONDS, _STATEMENT_SECONDS = 10.0, 12.0
+_PATIENCE_OF_THE_DATABASE = {
+    "lock_timeout": "5s",
+    "statement_timeout": "10s",
+    "idle_in_transaction_session_timeout": "10s",
+    "client_connection_check_interval": "1s",  # what nobody waits for any more is not carried out
+}
 _WITHOUT_A_PROXY = {  # which take no settings but those they know
     "jit": "off",
     "gin_pending_list_limit": "256kB",  # which every search reads through
@@ -69,7 +86,9 @@ _WITHOUT_A_PROXY = {  # which take no settings but those they know
     "tcp_keepalives_idle": "5",
     "tcp_keepalives_interval": "2",
     "tcp_keepalives_count": "3",
+    "default_transaction_isolation": "read committed",
 }
+_CLOSING_SECONDS = 5.0  # in which what was begun can be finished
 _LONGEST_PAUSE = 0.25  # between two tries: whoever waits goes on soon after the database is back
 
 
@@ -77,13 +96,6 @@ _LONGEST_PAUSE = 0.25  # between two tries: whoever waits goes on soon after the
 def statement(name: str) -> str:
     """What a file of `sql/postgres/statements` says."""
     return (SQL / "statements" / f"{name}.sql").read_text("utf-8")
-
-
-def without_password(url: str) -> str:
-    """The address of a database, for people and logs."""
-    parts = urlsplit(url)
-    user, at, place = parts.netloc.rpartition("@")
-    return urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{place}", parts.path, "", ""))
 
 
 class DatabaseClock(SystemClock):
@@ -117,8 +129,11 @@ class Database:
         self.patience = patience
         self.is_proxied = True  # until it is known: what works with a proxy works without one
         self._url = url
-        self._hosts = Hosts(url)
+        self._hosts = _hosts(url)
         self._connections = _Connections(self.connected, most)
+        self._settings: dict[str, str] = {}
+        self._process = os.getpid()
+        self._until = math.inf  # which nothing is tried again
         self._closed = False
 
     @classmethod
@@ -133,9 +148,7 @@ class Database:
     async def _look(self, connection: Connection) -> None:
         """What stands before the database, whether it is fit to keep a desk, and what time it is there."""
         sent = passed()
-        seen = await connection.fetchrow(
-            "SELECT pg_backend_pid() AS pid, clock_timestamp() AS now, current_setting('server_encoding') AS encoding"
-        )
+        seen = await connection.fetchrow(statement("look"), [*_PATIENCE_OF_THE_DATABASE])
         self.clock.shows(seen["now"], sent, passed())
         version = connection.get_server_version()
         if version.major < OLDEST:
@@ -144,23 +157,27 @@ class Database:
             raise StoreGone(f"{self.address}: its encoding is {seen['encoding']}; askdesk needs a database in UTF8")
         # A proxy that hands each transaction to another process of the database names none of them.
         self.is_proxied = seen["pid"] != connection.get_server_pid()
+        if not self.is_proxied:
+            self._settings = _WITHOUT_A_PROXY | {name: _PATIENCE_OF_THE_DATABASE[name] for name in seen["unset"]}
 
     async def connected(self) -> Connection:
         """A new connection, for whoever closes it: of several hosts, to the one that can be written to."""
         return await self._hosts.first(self._connected)
 
     async def _connected(self, url: str) -> Connection:
-        settings = {"application_name": "askdesk"}
-        if not self.is_proxied:
-            settings |= _WITHOUT_A_PROXY
-        return await asyncpg.connect(
-            url,
-            timeout=_CONNECT_SECONDS,
-            command_timeout=_STATEMENT_SECONDS,
-            statement_cache_size=0 if self.is_proxied else 100,
-            server_settings=settings,
-            **self._that_takes_writes(),
-        )
+        try:
+            return await asyncpg.connect(
+                url,
+                timeout=_CONNECT_SECONDS,
+                command_timeout=_STATEMENT_SECONDS,
+                statement_cache_size=0 if self.is_proxied else 100,
+                server_settings={"application_name": "askdesk", **self._settings},
+                **self._that_takes_writes(),
+            )
+        except (ValueError, OverflowError) as error:  # asyncpg reads a URL as it connects
+            if isinstance(error, FOREIGN):
+                raise
+            raise asyncpg.exceptions.ClientConfigurationError(_WHAT_IT_TAKES) from None
 
     def _that_takes_writes(self) -> dict[str, str]:
         """Of several hosts, all others are copies of one."""
@@ -176,7 +193,7 @@ class Database:
 
     async def run(self, work: Work[T], *, writes: bool = False) -> T:
         """Do something with a connection, again and again for as long as patience lasts where the database is away."""
-        end = time.monotonic() + self.patience
+        patient_until = time.monotonic() + self.patience
         was_sent = False
 
         async def sent(connection: Connection) -> T:
@@ -185,13 +202,13 @@ class Database:
             return await work(connection)
 
         for tries, pause in enumerate(pauses(), start=1):
-            self._check_open()
+            self.check_usable()
             try:
                 return await self._connections.run(sent)
             except FOREIGN as error:
                 pause = min(pause, _LONGEST_PAUSE)
-                is_too_late = time.monotonic() + pause >= end and not isinstance(error, _Dropped)
-                if not isinstance(error, _PASSING) or is_too_late:
+                is_too_late = time.monotonic() + pause >= patient_until and not isinstance(error, _Dropped)
+                if not _passes(error) or is_too_late or time.monotonic() + pause >= self._until:
                     raise self.ours(error, is_unsure=writes and was_sent) from None
                 if tries == TOLD_AFTER:
                     log.warning("%s; trying again for up to %.0f seconds", self.ours(error), self.patience)
@@ -202,11 +219,23 @@ class Database:
         """Let go of every connection, also of those in use: the way they took was cut, or leads elsewhere now."""
         self._connections.drop(also_used=True)
 
-    def _check_open(self) -> None:
+    def check_usable(self) -> None:
+        self._check_process()
         if self._closed:
             raise StoreError(f"{self.address}: is closed")
 
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:  # two that speak on one connection hear each other's answers
+            raise StoreError(f"{self.address}: was opened before a fork; open it anew in the child process")
+
+    def hurry(self) -> None:
+        """Whoever closes waits for what was begun, but not for long: the database may be away."""
+        self._check_process()
+        self._connections.end_in(_CLOSING_SECONDS)
+        self._until = min(self._until, time.monotonic() + _CLOSING_SECONDS)
+
     async def close(self) -> None:
+        self.hurry()
         self._closed = True
         await self._connections.close()
 
@@ -214,16 +243,34 @@ class Database:
         """An error of the database or the way to it, one of FOREIGN, as ours; perhaps of what was done all the same."""
         words = f"{self.address}: {_words(error)}"
         if isinstance(error, _errors.ClientConfigurationError):
-            return InvalidSettings([Problem("store", "is not the URL of a PostgreSQL database")])
+            return _no_url(_words(error))
         if isinstance(error, _errors.InvalidCatalogNameError):
-            return NoStore(f"{words}; createdb makes one")
+            return StoreGone(f"{words}; createdb makes one")
         if isinstance(error, _BUSY):
             return StoreBusy(words)
         if isinstance(error, _NO_ROOM):
             return StoreFull(f"{words}; nothing was written")
         if isinstance(error, _DAMAGED):
             return StoreCorrupt(words)
+        if isinstance(error, _REFUSED):
+            return StoreError(words)
         return StoreGone(f"{words}{PERHAPS if is_unsure and isinstance(error, _PASSING) else ''}")
+
+
+def _no_url(why: str) -> InvalidSettings:
+    return InvalidSettings([Problem("store", f"is not the URL of a PostgreSQL database: {why}")])
+
+
+def _hosts(url: str) -> Hosts:
+    try:
+        return Hosts(url)
+    except ValueError:  # which are not even brackets in their places
+        raise _no_url(_WHAT_IT_TAKES) from None
+
+
+def _passes(error: BaseException) -> bool:
+    """Whether it may be another one in a moment; what the library says of our own words will not."""
+    return isinstance(error, _PASSING) and not isinstance(error, ValueError)
 
 
 def _words(error: BaseException) -> str:
@@ -250,13 +297,18 @@ class _Connections:
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], most: int) -> None:
         self._connect = connect
-        self._room = asyncio.Semaphore(most)
+        self._most, self._room = most, asyncio.Semaphore(most)
         self._idle: list[Connection] = []
         self._used: set[Connection] = set()
         self._connecting: set[asyncio.Task[Connection]] = set()
+        self._ending: asyncio.TimerHandle | None = None
+        self._is_over = False
+        self._closing = asyncio.Lock()
 
     async def run(self, work: Work[T]) -> T:
         async with self._room:
+            if self._is_over:
+                raise _Dropped
             connection = await self._taken()
             self._used.add(connection)
             try:
@@ -285,6 +337,7 @@ class _Connections:
             await asyncio.wait([connecting])
         except asyncio.CancelledError:
             connecting.cancel()
+            connecting.add_done_callback(let_go)
             raise
         finally:
             self._connecting.discard(connecting)
@@ -301,9 +354,27 @@ class _Connections:
             for connecting in tuple(self._connecting):
                 connecting.cancel()
 
-    async def close(self) -> None:
-        idle, self._idle = self._idle, []
+    def end_in(self, seconds: float) -> None:
+        """After that, let go also of those that are used."""
+        self._ending = self._ending or asyncio.get_running_loop().call_later(seconds, self._end)
+
+    def _end(self) -> None:
+        self._is_over = True
         self.drop(also_used=True)
-        for connection in idle:
-            with suppress(*FOREIGN):
-                await connection.close(timeout=1)
+
+    async def close(self) -> None:
+        """Once nobody uses any."""
+        async with self._closing:  # of two, each would hold a part of the room
+            for _ in range(self._most):
+                await self._room.acquire()
+            for _ in range(self._most):
+                self._room.release()
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*map(_closed, idle))
+        if self._ending:
+            self._ending.cancel()
+
+
+async def _closed(connection: Connection) -> None:
+    with suppress(*FOREIGN):
+        await connection.close(timeout=1)

@@ -10,22 +10,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 from askdesk.core.hints import Hints
-from askdesk.stores.postgres_database import FOREIGN, Connection, Database, Record, passed, statement
+from askdesk.stores.postgres_database import FOREIGN, LOCKED, Connection, Database, Record, passed, statement
 from askdesk.stores.postgres_election import Election
 from askdesk.stores.postgres_hosts import let_go
 
 log = logging.getLogger("askdesk")
 
-_BEAT_SECONDS = 1.0  # so often changes are looked for that nobody told of, and so long an answer may take
+_BEAT_SECONDS = 1.0  # so often changes are looked for that nobody told of
+_SILENCE_SECONDS = 5.0  # and so long an answer may take: not until others may be elected
 _POLL_SECONDS = 0.1  # and so often where nobody tells of any
 _PAUSE_SECONDS = 0.1  # between two tries to connect
 _HURRY_SECONDS, _MOST_TRIES = 0.5, 10  # another try is begun each time, and the oldest of so many given up
 _MOST_CHANGES = 5000  # that are told one by one
-# The database lets go of a process that froze, so that another one can be elected.
+# The database lets go of a process that froze or cannot be reached, so that another one can be elected.
+_AS_A_LISTENER = "SET tcp_user_timeout = 10000; SET lock_timeout = '500ms'"
 _NO_LONG_SILENCE = "SET idle_session_timeout = '10s'"  # since PostgreSQL 14
 
 
@@ -38,16 +41,22 @@ class Session:
         self._seen = 0  # every change up to this number was told
         self._heard: set[int] = set()  # and these beyond it
         self._election = Election()
+        self._was_cut = False  # the way, since the latest connection
+        self._lost_at: float | None = None
 
     def begin(self) -> None:
+        self._database.check_usable()
         if self._running is None or self._running.done():
             listening = self._listen_through_a_proxy() if self._database.is_proxied else self._listen(self._keep)
             self._running = asyncio.get_running_loop().create_task(listening)
 
-    def told(self, changed: int) -> None:
-        """This process made that change, and all who listen here know of it."""
+    def is_news(self, changed: int) -> bool:
+        """Whether nobody here was told of a change yet; once asked, they were."""
+        if changed <= self._seen or changed in self._heard:
+            return False
         if self._running:
             self._heard.add(changed)
+        return True
 
     async def alone(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do something in one of all processes that would: here while this one is elected."""
@@ -61,30 +70,27 @@ class Session:
 
     async def _listen(self, keep: Callable[[Connection], Awaitable[None]]) -> None:
         """Keep a connection that hears, and make it anew whenever it is lost."""
-        lost_at: float | None = None
         while True:
             try:
                 connection = await self._connected()
                 try:
-                    lost_at = None
                     await keep(connection)
                 finally:
+                    self._was_cut = True
                     self._election.depose()
                     connection.terminate()
             except FOREIGN as error:
-                lost_at = self._lost(lost_at, error)
+                self._lost(error)
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    def _lost(self, lost_at: float | None, error: BaseException) -> float:
+    def _lost(self, error: BaseException) -> None:
         now = time.monotonic()
-        if lost_at is None:
+        if self._lost_at is None:
             log.warning("%s; changes by others are heard of once it is back", self._database.ours(error))
-            self._database.reset()  # whatever else goes the same way need not wait until it finds out
-            return now
-        if now - lost_at < self._database.patience:
-            return lost_at
-        self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
-        return now
+            self._lost_at = now
+        elif now - self._lost_at >= self._database.patience:
+            self._hints.tell_all()  # so that whoever waits reads, and hears what is wrong
+            self._lost_at = now
 
     async def _connected(self) -> Connection:
         """The first connection that comes about: a try that fell into a hole must not keep the next one waiting."""
@@ -96,6 +102,7 @@ class Session:
                 for ended in done:
                     tries.remove(ended)
                     return ended.result()
+                self._was_cut = True
                 if len(tries) == _MOST_TRIES:
                     _give_up(tries.pop(0))
         finally:
@@ -106,42 +113,78 @@ class Session:
         """Hear and look, until the connection is lost."""
         lost = asyncio.Event()
         connection.add_termination_listener(lambda _: lost.set())
+        await connection.execute(_AS_A_LISTENER)
         if connection.get_server_version().major >= 14:
             await connection.execute(_NO_LONG_SILENCE)
         await connection.add_listener("askdesk", self._notified)
-        await self._look(connection, since=None)
-        self._database.reset()  # who tries to connect since it was lost may have fallen into a hole
-        self._hints.tell_all()
+        await self._begin_to_look(connection)
         while not lost.is_set():
-            await self._election.stand(connection, _BEAT_SECONDS)
+            await self._answered(self._beat(connection))
             with suppress(TimeoutError):
                 await asyncio.wait_for(lost.wait(), _BEAT_SECONDS)
+
+    async def _begin_to_look(self, connection: Connection) -> None:
+        self._heard.clear()  # what was told before may be lost with a database that failed, its numbers given out again
+        await self._look(connection, since=None)
+        if self._was_cut:
+            self._database.reset()  # who tries to connect since then may have fallen into a hole
+        self._was_cut, self._lost_at = False, None
+        self._hints.tell_all()
+
+    async def _beat(self, connection: Connection) -> None:
+        await self._election.stand(connection, _SILENCE_SECONDS)
+        with suppress(LOCKED):  # then nothing can change either
             await self._look(connection, since=self._seen)
+
+    async def _answered(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for the database; where it is silent, another connection tells whether it is slow or cut off."""
+        answering = asyncio.ensure_future(work)
+        try:
+            if not (await asyncio.wait([answering], timeout=_BEAT_SECONDS))[0]:
+                another = asyncio.ensure_future(self._reach())
+                await asyncio.wait([answering, another], return_when=asyncio.FIRST_COMPLETED)
+                another.cancel()
+                if not answering.done():
+                    another.result()
+                    raise ConnectionAbortedError(0, "the way to it was cut")
+            answering.result()
+        finally:
+            answering.cancel()
+            await asyncio.wait([answering])
+
+    async def _reach(self) -> None:
+        """The asks, over another connection."""
+        connection = await self._connected()
+        try:
+            await connection.fetch(statement("any_due"), 0)
+        finally:
+            connection.terminate()
 
     def _notified(self, connection: Connection, process: int, channel: str, payload: str) -> None:
         number, _, ask_id = payload.partition(" ")
-        changed = int(number)
-        if changed <= self._seen or changed in self._heard:
-            return
-        self._heard.add(changed)
-        if ask_id:
-            self._hints.tell(ask_id)
-        else:
+        if not (number.isascii() and number.isdigit()):  # not from us: somebody wants everything to be read again
             self._hints.tell_all()
+            return
+        if self.is_news(int(number)):
+            if ask_id:
+                self._hints.tell(ask_id)
+            else:
+                self._hints.tell_all()
 
     async def _look(self, connection: Connection, *, since: int | None) -> None:
         """Tell of all changes since a number that nobody told of; without one, only begin to count."""
         sent = passed()
         values = (statement("changed"), since or 0, _MOST_CHANGES if since is not None else 0)
-        row: Record = await connection.fetchrow(*values, timeout=_BEAT_SECONDS)
+        row: Record = await connection.fetchrow(*values, timeout=_SILENCE_SECONDS)
         self._database.clock.shows(row["now"], sent, passed())
-        if since is not None and row["latest"] > since:
-            self._tell([tuple(change) for change in row["changes"]])
+        if since is not None:
+            self._tell(row["latest"] - since, [tuple(change) for change in row["changes"]])
         self._seen = row["latest"]
         self._heard = {changed for changed in self._heard if changed > self._seen}
 
-    def _tell(self, changes: list[tuple[int, str]]) -> None:
-        if len(changes) >= _MOST_CHANGES:
+    def _tell(self, advance: int, changes: list[tuple[int, str]]) -> None:
+        if advance < 0 or len(changes) >= _MOST_CHANGES:  # a database that failed may have lost the latest changes
+            self._heard.clear()
             self._hints.tell_all()
             return
         for changed, ask_id in sorted(changes):
@@ -159,12 +202,10 @@ class Session:
 
     async def _look_often(self, connection: Connection) -> None:
         """Where nothing can be heard."""
-        await self._look(connection, since=None)
-        self._database.reset()
-        self._hints.tell_all()
+        await self._begin_to_look(connection)
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            await self._look(connection, since=self._seen)
+            await self._answered(self._look(connection, since=self._seen))
 
 
 def _give_up(connecting: asyncio.Task[Connection]) -> None:

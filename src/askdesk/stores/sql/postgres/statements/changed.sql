@@ -1,8 +1,7 @@
 -- What has changed since, the time here, and the number of the latest change.
 SELECT clock_timestamp() AS now,
-       greatest($1::bigint,
-                (SELECT max(changed) FROM askdesk.asks WHERE settlement IS NULL),
-                (SELECT max(changed) FROM askdesk.asks WHERE settlement IS NOT NULL)) AS latest,
+       greatest((SELECT max(changed) FROM askdesk.asks WHERE settlement IS NULL),
+                (SELECT max(changed) FROM askdesk.asks WHERE settlement IS NOT NULL), 0) AS latest,
        ARRAY(
            SELECT (changed, id)
            FROM (
