@@ -124,7 +124,9 @@ class OtherProcess:
 
     async def become_nobody(self) -> None:
         """Give up every right over other people's files, where there are any to give up."""
-        migrations("sqlite")  # read now: nobody may not be able to
+        import askdesk.stores.sqlite  # noqa: F401 - now: nobody may not be able to read it
+
+        migrations("sqlite")  # nor these
         if os.geteuid() == 0:
             os.setgroups([])
             os.setgid(NOBODY)
