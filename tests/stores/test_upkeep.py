@@ -18,6 +18,7 @@ from askdesk.core.errors import NoStore, StoreClash, StoreTooNew
 from askdesk.core.model import Ask, Asker, Entry
 from askdesk.core.store import Store
 from askdesk.open import open_store, open_upkeep
+from askdesk.stores import postgres_database
 from askdesk.stores.rows import microseconds
 from askdesk.stores.upkeep import MOST_ASKS, MOST_CHARACTERS, Change, Count, KeptAsk, Removed, Upkeep
 from askdesk.testing.clock import NOON
@@ -368,6 +369,15 @@ async def test_vacuum_loses_nothing_and_tells_how_much_room_there_was(upkeep: Up
     assert room.before > 1_000_000
     assert is_postgres(upkeep.address) or room.after < room.before / 4
     assert await listed(store, text="which") == (list(range(3000, 3020)), [1999])
+
+
+async def test_who_takes_long_over_a_snapshot_keeps_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    haste = {"statement_timeout": "50ms", "idle_in_transaction_session_timeout": "50ms"}
+    monkeypatch.setattr(postgres_database, "_HASTE_OF_THE_DATABASE", haste)
+    async with opened(url) as upkeep, upkeep.snapshot() as moment:
+        before = await moment.count()
+        await asyncio.sleep(0.2)  # over what was read
+        assert await moment.count() == before
 
 
 async def test_within_a_snapshot_all_is_as_it_was_at_one_moment(upkeep: Upkeep, store: Store) -> None:

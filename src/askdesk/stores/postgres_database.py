@@ -75,10 +75,9 @@ _WRITING = ("add", "settle", "expire")
 _CONNECT_SECONDS, _STATEMENT_SECONDS = 10.0, 12.0
 _PATIENCE_OF_THE_DATABASE = {
     "lock_timeout": "5s",
-    "statement_timeout": "10s",
-    "idle_in_transaction_session_timeout": "10s",
     "client_connection_check_interval": "1s",  # what nobody waits for any more is not carried out
 }
+_HASTE_OF_THE_DATABASE = {"statement_timeout": "10s", "idle_in_transaction_session_timeout": "10s"}
 _WITHOUT_A_PROXY = {  # which take no settings but those they know
     "jit": "off",
     "gin_pending_list_limit": "256kB",  # which every search reads through
@@ -123,7 +122,7 @@ def passed() -> float:
 class Database:
     """Made by `await Database.open(url)`. Belongs to one event loop."""
 
-    def __init__(self, url: str, patience: float, most: int) -> None:
+    def __init__(self, url: str, patience: float, most: int, in_haste: bool) -> None:
         self.address = without_password(url)
         self.clock = DatabaseClock()
         self.patience = patience
@@ -131,15 +130,18 @@ class Database:
         self._url = url
         self._hosts = _hosts(url)
         self._connections = _Connections(self.connected, most)
+        self._limits = _PATIENCE_OF_THE_DATABASE | (_HASTE_OF_THE_DATABASE if in_haste else {})
         self._settings: dict[str, str] = {}
         self._process = os.getpid()
         self._until = math.inf  # which nothing is tried again
         self._closed = False
 
     @classmethod
-    async def open(cls, url: str, *, patience: float = PATIENCE, most: int = MOST_CONNECTIONS) -> Database:
-        """The database at a URL, with so many connections at the most."""
-        database = cls(url, patience, most)
+    async def open(
+        cls, url: str, *, patience: float = PATIENCE, most: int = MOST_CONNECTIONS, in_haste: bool = True
+    ) -> Database:
+        """The database at a URL, with so many connections at the most. Not `in_haste`, a statement takes any time."""
+        database = cls(url, patience, most, in_haste)
         await database.run(database._look)
         if not database.is_proxied:
             database._connections.drop()  # the one connection was careful for a proxy's sake
@@ -148,7 +150,7 @@ class Database:
     async def _look(self, connection: Connection) -> None:
         """What stands before the database, whether it is fit to keep a desk, and what time it is there."""
         sent = passed()
-        seen = await connection.fetchrow(statement("look"), [*_PATIENCE_OF_THE_DATABASE])
+        seen = await connection.fetchrow(statement("look"), [*self._limits])
         self.clock.shows(seen["now"], sent, passed())
         version = connection.get_server_version()
         if version.major < OLDEST:
@@ -158,7 +160,7 @@ class Database:
         # A proxy that hands each transaction to another process of the database names none of them.
         self.is_proxied = seen["pid"] != connection.get_server_pid()
         if not self.is_proxied:
-            self._settings = _WITHOUT_A_PROXY | {name: _PATIENCE_OF_THE_DATABASE[name] for name in seen["unset"]}
+            self._settings = _WITHOUT_A_PROXY | {name: self._limits[name] for name in seen["unset"]}
 
     async def connected(self) -> Connection:
         """A new connection, for whoever closes it: of several hosts, to the one that can be written to."""

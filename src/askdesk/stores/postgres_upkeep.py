@@ -57,7 +57,7 @@ class PostgresUpkeep:
         cls, url: str, *, patience: float = PATIENCE, write: bool = False, create: bool = False
     ) -> PostgresUpkeep:
         """Open the desk in a database: to read it as it is, to `write`, brought up to date, or to `create` it first."""
-        database = await Database.open(url, patience=patience, most=_CONNECTIONS)
+        database = await Database.open(url, patience=patience, most=_CONNECTIONS, in_haste=False)
         try:
             if write or create:
                 await migrate_postgres(database, create=create)
