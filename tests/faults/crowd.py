@@ -144,7 +144,7 @@ class Crowd:
 
     def _part(self, name: str, history: str) -> Part:
         chance = random.Random(f"{self._seed} {history}")  # noqa: S311 - no secret
-        asks = {key: chance.choice([None, None, chance.uniform(0.1, 0.6)]) for key in KEYS}
+        asks = {key: chance.choice([None, None, chance.uniform(0.1, 0.4)]) for key in KEYS}
         kind: Literal["agent", "person"] = "agent" if name in AGENTS else "person"
         return Part(history, kind, name, self._seed, str(self._folder / history / name), asks)
 
