@@ -123,7 +123,7 @@ OTHERS = (
 
 NOT_MEASURED = {
     "Absurd 0.5.1": "its schema for PostgreSQL is fetched from a code host, not from a registry",
-    "ask-human-mcp 0.1.1": 'does not start: "Already running asyncio in this thread", with mcp 1.9, 1.30 and 2.3',
+    "ask-human-mcp 0.1.1": 'does not start: mcp 2 lacks a module of it, and with mcp 1.30 "Already running asyncio …"',
     "AUQ (ask-user-questions-mcp)": "is not in the npm registry that was within reach",
     "Claude Code's AskUserQuestion": "needs its model; the question lives in its process and is lost with it",
     "humanlayer 0.7.9": "asks a service of its own on the internet, and looks for the answer every 3 s (its source)",

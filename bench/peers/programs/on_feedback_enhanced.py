@@ -96,6 +96,7 @@ async def main() -> None:
     env = {
         **os.environ,
         "HOME": given()["folder"],  # where it keeps its settings
+        "TMPDIR": given()["folder"],  # and the answers
         "MCP_WEB_PORT": str(port),
         "BROWSER": "true %s",  # the command that does nothing
     }
