@@ -26,7 +26,7 @@ _SAYS_SECONDS = 10.0
 _BALLAST = (  # with which recovery takes long enough to be hit
     "CREATE TABLE IF NOT EXISTS ballast (text text)",
     "TRUNCATE ballast",
-    "INSERT INTO ballast SELECT repeat('ballast ', 100) FROM generate_series(1, 40000)",
+    "INSERT INTO ballast SELECT repeat('ballast ', 100) FROM generate_series(1, 20000)",
 )
 _CLIENTS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'askdesk'"
 _LISTENING = f"{_CLIENTS} AND query LIKE '%What has changed since%'"

@@ -19,9 +19,9 @@ def assert_right(books: Books, integrity: str) -> None:
 
 def test_where_a_database_is_killed_or_cut_off_nothing_is_lost_and_nobody_is_stuck(tmp_path: Path) -> None:
     with house(tmp_path, random.Random(1)) as here:  # noqa: S311 - no secret
-        assert restarts(here, 2) == "2 immediate restarts, 1 of them during recovery"
-        assert backends(here, 3) == "3 processes of the database, 1 ended, 1 of a listener ended, 1 killed"
-        assert partitions(here, 2, 3) == "2 partitions of 3 s"
+        restarts(here, 2)
+        backends(here, 3)
+        partitions(here, 2, 3)
         assert_right(*here.closed())
 
 

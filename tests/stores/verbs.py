@@ -8,8 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 from askdesk.core.model import Entry, Settlement, Withdrawn
 from askdesk.core.store import WITHDRAWAL, Store
+from askdesk.stores.upkeep import Change, KeptAsk, Upkeep
 from askdesk.testing.clock import NOON
 from askdesk.testing.store_contract import a_settlement, an_ask
+from askdesk.wire import record
 
 Verb: TypeAlias = Callable[[Store], Awaitable[object]]
 NOW = NOON + timedelta(hours=1)
@@ -38,6 +40,28 @@ VERBS: dict[str, Verb] = {
     "remove": lambda store: store.shelf.put("old", None),
     "search": lambda store: store.page("open", text="which"),
 }
+
+
+UPKEEP: dict[str, Callable[[Upkeep], Awaitable[object]]] = {
+    "keep": lambda upkeep: upkeep.keep([_kept(7), _kept(1, a_settlement("elsewhere")), _kept(8, a_settlement())]),
+    "change": lambda upkeep: upkeep.change([Change("new", None, LONG), Change("old", '"in the way"', None)]),
+    "purge": lambda upkeep: upkeep.remove([an_ask(3).id, an_ask(2).id], ["draft/"]),
+    "vacuum": lambda upkeep: upkeep.vacuum(),
+}
+
+
+async def begin_upkeep(store: Store) -> None:
+    """The same, after which an ask can be removed: it was not the last one to change, and something belongs to it."""
+    await begin(store)
+    await store.shelf.put(f"draft/{an_ask(3).id}/ana", '"half a word"')
+    await store.add(an_ask(10))
+
+
+def _kept(number: int, settlement: Settlement | None = None) -> KeptAsk:
+    ask = an_ask(number)
+    return KeptAsk(
+        ask.id, ask.asker.project, ask.key, record.encode(ask), None, settlement and record.encode(settlement), 0
+    )
 
 
 class Seen(NamedTuple):

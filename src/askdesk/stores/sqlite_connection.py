@@ -18,6 +18,7 @@ import apsw
 
 from askdesk.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreGone
 from askdesk.stores.migrate import check_known, migrate_sqlite
+from askdesk.stores.patience import PERHAPS
 
 T = TypeVar("T")
 Operation: TypeAlias = Callable[[apsw.Connection], T]
@@ -28,6 +29,7 @@ Identity: TypeAlias = tuple[int, int]
 FOREIGN = (apsw.Error, OSError, UnicodeEncodeError)
 _APPLICATION_ID = 0x41534B44  # "ASKD"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_SYNCED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
 
 
 class Place:
@@ -116,6 +118,8 @@ class Place:
             return kind(f"{self.path}: {error.strerror or error}")
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreBusy(f"{self.path}: locked by another process for {self.busy_seconds:g} s; try again")
+        if getattr(error, "extendedresult", 0) in _NOT_SYNCED:  # a commit is there all the same, if the power fails now
+            return StoreGone(f"{self.path}: cannot be used ({error}){PERHAPS}")
         if isinstance(error, apsw.FullError) or _had_no_room(error, database):
             return StoreFull(f"{self.path}: no room left on the disk; nothing was written")
         if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
