@@ -59,9 +59,8 @@ async def begin_upkeep(store: Store) -> None:
 
 def _kept(number: int, settlement: Settlement | None = None) -> KeptAsk:
     ask = an_ask(number)
-    return KeptAsk(
-        ask.id, ask.asker.project, ask.key, record.encode(ask), None, settlement and record.encode(settlement), 0
-    )
+    ended = record.encode(settlement) if settlement else None
+    return KeptAsk(ask.id, ask.asker.project, ask.key, record.encode(ask), None, ended, 0)
 
 
 class Seen(NamedTuple):
