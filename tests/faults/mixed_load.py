@@ -324,6 +324,7 @@ class Load:
                     with closing(Line(port, text)) as line:
                         await line.request("GET", "/v1/me", wanted=wanted)
                 await tokens.revoke(self.desk.shelf, token.id, self.desk.now())
+                await asyncio.sleep(tokens.RECENT_SECONDS)
 
         await self._again("tokens", 10, make)
 

@@ -124,7 +124,7 @@ async def follow(page: Page, name: str) -> None:
 
 @asynccontextmanager
 async def house_of(desk: Desk, browser: Browser, **options: Any) -> AsyncIterator[House]:
-    async with running(desk, **options) as server:
+    async with running(desk, **{"recent_seconds": tokens.RECENT_SECONDS, **options}) as server:
         house = House(server, browser)
         try:
             yield house

@@ -182,10 +182,10 @@ class Running:
 
 @asynccontextmanager
 async def running(desk: Desk, port: int = 0, **options: Any) -> AsyncIterator[Running]:
-    """A server for a desk, until the block ends."""
+    """A server for a desk, until the block ends. It reads each token whenever it is used."""
     address = Address(port=port)
     listening = address.listen()
     port = listening.getsockname()[1]
-    service = Service(desk, address.url(port), limits=OPEN, **options)
+    service = Service(desk, address.url(port), limits=OPEN, **{"recent_seconds": 0, **options})
     async with beside(service, address, listening) as server:
         yield Running(service, server, port)

@@ -100,6 +100,50 @@ async def test_a_revoked_token_holds_for_nothing_and_stays_revoked(shelf: Shelf)
     assert await tokens.tokens(shelf) == (revoked,)
 
 
+async def test_what_was_read_a_moment_ago_is_read_again_after_a_second(shelf: Shelf) -> None:
+    clock = iter([100.0, 100.0, 100.999, 101.0])
+    recent = tokens.Recent(shelf, seconds=tokens.RECENT_SECONDS, clock=lambda: next(clock))
+    token, text = await tokens.new_token(shelf, "asker", "ana", now=NOON)
+    held = [await tokens.found(recent, text, NOON)]
+    await tokens.revoke(shelf, token.id, NOON)
+    held += [await tokens.found(recent, text, NOON) for _ in range(3)]
+    assert held == [token, token, token, None]
+
+
+async def test_of_what_was_read_a_moment_ago_its_end_is_still_seen_at_once(shelf: Shelf) -> None:
+    recent = tokens.Recent(shelf, seconds=tokens.RECENT_SECONDS, clock=lambda: 0.0)
+    token, text = await tokens.new_token(shelf, "asker", "ana", now=NOON, expires=NOON + HOUR)
+    moments = [NOON, NOON + HOUR]
+    assert [await tokens.found(recent, text, moment) for moment in moments] == [token, None]
+
+
+async def test_what_was_not_there_is_looked_for_each_time_and_what_is_forgotten_is_read_again(shelf: Shelf) -> None:
+    recent = tokens.Recent(shelf, seconds=tokens.RECENT_SECONDS, clock=lambda: 0.0)
+    token, text = await tokens.new_token(shelf, "asker", "ana", now=NOON)
+    name = f"token/{token.id}"
+    document = await shelf.get(name)
+    assert document is not None
+    await shelf.put(name, None)
+    held = [await tokens.found(recent, text, NOON)]
+    await shelf.put(name, document.value)
+    held.append(await tokens.found(recent, text, NOON))
+    await tokens.revoke(shelf, token.id, NOON)
+    recent.forget(token)
+    held.append(await tokens.found(recent, text, NOON))
+    assert held == [None, token, None]
+
+
+async def test_of_very_many_documents_the_one_read_longest_ago_is_read_again(shelf: Shelf) -> None:
+    recent = tokens.Recent(shelf, seconds=tokens.RECENT_SECONDS, clock=lambda: 0.0)
+    recent._MOST = 2
+    made = [await tokens.new_token(shelf, "asker", f"{n}", now=NOON) for n in range(3)]
+    for _, text in made:
+        assert await tokens.found(recent, text, NOON) is not None
+    for token, _ in made:
+        await tokens.revoke(shelf, token.id, NOON)
+    assert [await tokens.found(recent, text, NOON) is not None for _, text in made[::-1]] == [True, True, False]
+
+
 async def test_a_token_that_there_is_not_cannot_be_revoked(shelf: Shelf) -> None:
     with pytest.raises(InvalidAsk, match='there is no token "x"'):
         await tokens.revoke(shelf, "x", NOON)

@@ -187,7 +187,7 @@ async def served(
     address = Address(port=0, certificate=certificate, key=key)
     listening = address.listen()
     port = listening.getsockname()[1]
-    service = Service(desk, url or address.url(port), limits=OPEN, **options)
+    service = Service(desk, url or address.url(port), limits=OPEN, **{"recent_seconds": 0, **options})
     async with beside(service, address, listening) as server:
         yield Running(service, server, port)
 

@@ -11,6 +11,7 @@ ASKDESK_ANSWER_TOKEN to the token.
 
 from __future__ import annotations
 
+import asyncio
 from argparse import ArgumentParser, Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ async def _revoke(desk: Desk, given: Namespace) -> int:
     if len(known) != 1:
         return say(f"{len(known) or 'no'} tokens begin with {given.which}; askdesk token list shows them", INVALID)
     await tokens.revoke(desk.shelf, known[0].id, desk.now())
+    await asyncio.sleep(tokens.RECENT_SECONDS)  # once this is said, no server takes it any more
     return say(f"token {known[0].id} of {known[0].name} is revoked")
 
 

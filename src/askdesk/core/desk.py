@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 from secrets import token_hex
 from typing import TypeAlias
 
@@ -42,6 +43,7 @@ from askdesk.core.work import Instruction
 
 _encoder = msgspec.json.Encoder()
 
+Look: TypeAlias = Callable[[], Awaitable[Entry]]
 Body: TypeAlias = Question | Questions | Permission | Iterable[Question]
 
 _LONGEST_DEADLINE = timedelta(days=36_500)
@@ -206,14 +208,18 @@ class Desk:
 
     async def wait(self, ask_id: str, *, timeout: float | None = None) -> Settlement | None:
         """The settlement, once there is one; None when the timeout ends first. Waiting changes nothing."""
+        return (await self.awaited(partial(self.get, ask_id), ask_id, timeout=timeout)).settlement
+
+    async def awaited(self, look: Look, ask_id: str, *, timeout: float | None = None) -> Entry:
+        """The same for whoever looks at the ask in a way of their own: what they saw last."""
         woken = asyncio.Event()
-        stop = self.store.hints(lambda _: woken.set(), ask_id)  # before the first read, so no change is missed
+        stop = self.store.hints(lambda _: woken.set(), ask_id)  # before the first look, so no change is missed
         try:
-            return await self._settlement(await self.get(ask_id), woken, timeout)
+            return await self._awaited(await look(), look, woken, timeout)
         finally:
             stop()
 
-    async def _settlement(self, entry: Entry, woken: asyncio.Event, timeout: float | None = None) -> Settlement | None:
+    async def _awaited(self, entry: Entry, look: Look, woken: asyncio.Event, timeout: float | None = None) -> Entry:
         ended = timeout is not None and timeout <= 0
 
         def end() -> None:
@@ -225,11 +231,11 @@ class Desk:
         try:
             while entry.settlement is None and not ended:
                 await nap(self._clock, woken, entry.ask.deadline)
-                entry = await self.get(entry.ask.id)
+                entry = await look()
         finally:
             if stop_timer:
                 stop_timer()
-        return entry.settlement
+        return entry
 
     @asynccontextmanager
     async def asking(
@@ -267,7 +273,7 @@ class Desk:
         try:
             standing = await self._kept(ask)
             if standing.id == ask.id:
-                settlement = await self._settlement(Entry(ask), woken)
+                settlement = (await self._awaited(Entry(ask), partial(self.get, ask.id), woken)).settlement
             else:  # asked before, under the same key
                 settlement = await self.wait(standing.id)
         except asyncio.CancelledError:

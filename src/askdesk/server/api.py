@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askdesk.adapters.claude_hook import ClaudeHook, Mode, Visit
 from askdesk.core import strict, work
@@ -176,12 +176,12 @@ async def known_page(
 
 async def get_ask(service: Service, request: Request, token: Token) -> ASGIApp:
     wait = seconds_of(query_of(request, "wait").get("wait", "0"))
-    entry = await known_ask(service, request, token)
-    if wait and entry.settlement is None:
-        waiting = service.desk.wait(entry.ask.id, timeout=min(wait, LONGEST_WAIT))
-        settlement = await service.streams.wait(token, waiting, request.receive)
-        await check_still_valid(service, token)
-        entry = Entry(entry.ask, settlement)
+    look = partial(known_ask, service, request, token)
+    if not wait:
+        return json_answer(with_result(await look()))
+    waiting = service.desk.awaited(look, request.path_params["id"], timeout=min(wait, LONGEST_WAIT))
+    entry = await service.streams.wait(token, waiting, request.scope) or await look()
+    await check_still_valid(service, token)
     return json_answer(with_result(entry))
 
 
@@ -231,19 +231,13 @@ async def claude_hook(service: Service, request: Request, token: Token) -> ASGIA
 
 async def _decided(service: Service, request: Request, token: Token, visit: Visit) -> ASGIApp:
     claude = ClaudeHook(service.desk, by=None, knows=token.knows)
-    is_gone = False
-
-    async def receive() -> Message:
-        nonlocal is_gone
-        message = await request.receive()
-        is_gone |= message["type"] == "http.disconnect"
-        return message
 
     async def handled() -> bytes:
         return _encoder.encode(await claude.handled(visit) or {})
 
-    reply = await service.streams.wait(token, handled(), receive)
+    reply = await service.streams.wait(token, handled(), request.scope)
     if reply is None:  # Claude Code does not come again, and asks in its dialog
+        is_gone = request.scope["askdesk.connection"].is_gone
         await (claude.left(visit) if is_gone else claude.left(visit, "the server that Claude Code waited at stopped"))
         raise Refused(503, "stopping")
     await check_still_valid(service, token)

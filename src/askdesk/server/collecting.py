@@ -53,7 +53,7 @@ async def collect(service: Service, request: Request, token: Token) -> ASGIApp:
 async def _awaited(service: Service, request: Request, token: Token, asker: Asker, wait: float) -> Left | None:
     """None where the client goes or the server ends before something is settled."""
     waiting = service.desk.left_by(asker, timeout=wait, seen=partial(_glimpse, token))
-    return await service.streams.wait(token, waiting, request.receive)
+    return await service.streams.wait(token, waiting, request.scope)
 
 
 def _glimpse(token: Token, entry: Entry) -> Entry | None:

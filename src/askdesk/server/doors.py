@@ -87,7 +87,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 async def let_in(service: Service, request: Request, door: Door) -> Token:
     """The token of a request: in a header for programs, in a cookie for the page, never the one for the other."""
     text = cookie_of(service, request) if door.kinds == ("page",) else _bearer(request)
-    token = await tokens.found(service.desk.shelf, text, service.desk.now()) if text else None
+    token = await tokens.found(service.recent, text, service.desk.now()) if text else None
     if token is None:
         raise _refusal(service, request, door, text)
     if token.kind not in door.kinds:

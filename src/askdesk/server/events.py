@@ -21,7 +21,7 @@ from askdesk.core.hints import Stop
 from askdesk.server import tokens
 from askdesk.server.metrics import Metrics
 from askdesk.server.problems import Refused
-from askdesk.server.tokens import Token
+from askdesk.server.tokens import Recent, Token
 
 _T = TypeVar("_T")
 
@@ -39,12 +39,13 @@ class Streams:
         self,
         desk: Desk,
         metrics: Metrics,
+        recent: Recent,
         *,
         most_per_token: int = 2048,
         check_seconds: float = 2.0,
         beat_seconds: float = 15.0,
     ) -> None:
-        self.desk, self._metrics = desk, metrics
+        self.desk, self._metrics, self._recent = desk, metrics, recent
         self._most_per_token = most_per_token
         self._check_seconds, self._beat_seconds = check_seconds, beat_seconds
         self._live: dict[Stream, None] = {}
@@ -81,21 +82,19 @@ class Streams:
             if self._keeping:
                 self._keeping.cancel()
 
-    async def wait(self, token: Token, awaited: Coroutine[Any, Any, _T | None], receive: Receive) -> _T | None:
+    async def wait(self, token: Token, awaited: Coroutine[Any, Any, _T | None], scope: Scope) -> _T | None:
         """What is awaited; None where the client goes or the server ends before it comes."""
         waiting = asyncio.ensure_future(awaited)
-        gone = asyncio.ensure_future(_until_gone(receive))
         try:
-            with self.place(token):
+            with self.place(token), scope["askdesk.connection"].telling_of_its_end(waiting.cancel):
                 self._waits.add(waiting)
                 self._metrics.waits = len(self._waits)
-                await asyncio.wait((waiting, gone), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((waiting,))
         finally:
             self._waits.discard(waiting)
             self._metrics.waits = len(self._waits)
-            for task in (waiting, gone):
-                task.cancel()
-            await asyncio.wait((waiting, gone))
+            waiting.cancel()
+            await asyncio.wait((waiting,))
         return None if waiting.cancelled() else waiting.result()
 
     @contextmanager
@@ -178,7 +177,7 @@ class Streams:
     async def _end_invalid(self) -> None:
         now = self.desk.now()
         for token in {stream.token.id: stream.token for stream in self._live}.values():
-            if not await tokens.is_still_valid(self.desk.shelf, token, now):
+            if not await tokens.is_still_valid(self._recent, token, now):
                 await self._end([stream for stream in self._live if stream.token.id == token.id])
 
 

@@ -59,7 +59,7 @@ def check_size(body: Questions | Permission) -> None:
 
 async def check_still_valid(service: Service, token: Token) -> None:
     """After a wait: a token may have been revoked meanwhile."""
-    if not await tokens.is_still_valid(service.desk.shelf, token, service.desk.now()):
+    if not await tokens.is_still_valid(service.recent, token, service.desk.now()):
         raise Refused(401, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
 
 

@@ -63,7 +63,7 @@ class Mcp:
 
     async def _answerer(self, request: Request) -> Token | None:
         text = request.headers.get(ANSWER_TOKEN, "")
-        found = await tokens.found(self.service.desk.shelf, text, self.service.desk.now()) if text else None
+        found = await tokens.found(self.service.recent, text, self.service.desk.now()) if text else None
         if text and (found is None or found.kind != "answerer"):
             raise Refused(401, "unauthorized", f"{ANSWER_TOKEN} is no valid answerer's token")
         return found
@@ -181,7 +181,7 @@ class _Visitor:
             return Told(f"NOT ASKED: {error.detail}", is_error=True)
         tools = self._room.tools(self._token, self._answerer, asker)
         made = await tools.call(name, arguments, caller)
-        is_valid = await tokens.is_still_valid(service.desk.shelf, self._token, service.desk.now())
+        is_valid = await tokens.is_still_valid(service.recent, self._token, service.desk.now())
         return made if is_valid else Told(_ENDED, is_error=True)
 
 

@@ -97,6 +97,7 @@ def page(endpoint: Callable[[Place], Awaitable[ASGIApp]]) -> Endpoint:
         with speaking(language_of(request)):
             answer = await endpoint(Place(service, request, token))
         if isinstance(answer, Response) and await tokens.renewed(service.desk.shelf, token, service.desk.now()):
+            service.recent.forget(token)
             set_cookie(service, answer, cookie_of(service, request))
         return answer
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from math import inf
 from typing import Any
@@ -40,6 +42,7 @@ class Protocol(HttpToolsProtocol):
         self._held = 0  # bytes of it that came after its first piece: the parser holds back what is not whole
         self._piece = 0
         self._running: RequestResponseCycle | None = None  # uvicorn knows the latest, which may stand in a queue
+        self._tell_of_end: Callable[[], object] = lambda: None
         self._is_deaf = False
         self._unread, self._stalls_at = 0, inf
 
@@ -54,6 +57,7 @@ class Protocol(HttpToolsProtocol):
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
+            self._tell_of_end()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -199,6 +203,23 @@ class Protocol(HttpToolsProtocol):
     def is_writable(self) -> bool:
         """Whether the client reads what it is sent, so that sending to it does not wait."""
         return not self.flow.write_paused
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client of the request that is being answered went before it was."""
+        return self._running is not None and self._running.disconnected
+
+    @contextmanager
+    def telling_of_its_end(self, tell: Callable[[], object]) -> Iterator[None]:
+        """Call this once the client is gone, for as long as the block runs: it costs no task, as `receive` does."""
+        if self.is_gone:
+            tell()
+        self._tell_of_end = tell
+        self.flow.resume_reading()  # paused where a request stands behind this one: the end would not be seen
+        try:
+            yield
+        finally:
+            self._tell_of_end = lambda: None
 
     def break_off(self) -> None:
         """End the connection in the middle of an answer, so that nobody takes it for a whole one."""

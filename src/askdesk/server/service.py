@@ -12,6 +12,7 @@ from askdesk.core.desk import Desk
 from askdesk.core.limits import Limits
 from askdesk.server.events import Streams
 from askdesk.server.metrics import Metrics
+from askdesk.server.tokens import RECENT_SECONDS, Recent
 
 if TYPE_CHECKING:
     from askdesk.server.mcp import Mcp
@@ -28,6 +29,7 @@ class Service:
         dialog_seconds: float = 1.5,
         host_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        recent_seconds: float = RECENT_SECONDS,
         check_seconds: float = 2.0,
         beat_seconds: float = 15.0,
     ) -> None:
@@ -35,7 +37,8 @@ class Service:
         self.max_body = 2 * limits.size + 10_000  # an input as JSON text within JSON: every quote may be two bytes
         self.dialog_seconds, self.host_seconds = dialog_seconds, host_seconds
         self.metrics = Metrics()
-        self.streams = Streams(desk, self.metrics, check_seconds=check_seconds, beat_seconds=beat_seconds)
+        self.recent = Recent(desk.shelf, seconds=recent_seconds, clock=clock)
+        self.streams = Streams(desk, self.metrics, self.recent, check_seconds=check_seconds, beat_seconds=beat_seconds)
         self.asks = Rate(asks_a_minute, clock=clock)
         self.notes = Rate(asks_a_minute, clock=clock)  # of asks that are left: one each
         self.failures = Rate(60, clock=clock)  # of sign-ins: 256 random bits need no more, and a person makes few

@@ -59,7 +59,7 @@ async def _signed_in(service: Service, request: Request, code: str) -> Response:
     if redeemed is None:
         return _sign_in_page(request, used=True)
     if before := await tokens.found(service.desk.shelf, cookie_of(service, request), service.desk.now()):
-        await tokens.revoke(service.desk.shelf, before.id, service.desk.now())  # nobody can come back to it
+        await _revoke(service, before)  # nobody can come back to it
     answer = RedirectResponse("/", 303)
     set_cookie(service, answer, redeemed[1])
     return answer
@@ -76,10 +76,16 @@ async def _redeemed(service: Service, request: Request, code: str) -> tuple[Toke
 @page
 async def sign_out(place: Place) -> ASGIApp:
     await our_fields(place)
-    await tokens.revoke(place.service.desk.shelf, place.token.id, place.service.desk.now())
+    await _revoke(place.service, place.token)
     answer = RedirectResponse("/sign-in", 303)
     answer.delete_cookie(cookie_name(place.service), secure=place.service.is_secure, httponly=True, samesite="strict")
     return answer
+
+
+async def _revoke(service: Service, token: Token) -> None:
+    """At this server from now on, at others in a moment."""
+    await tokens.revoke(service.desk.shelf, token.id, service.desk.now())
+    service.recent.forget(token)
 
 
 async def language(service: Service, request: Request, token: Token) -> ASGIApp:

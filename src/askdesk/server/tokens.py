@@ -9,11 +9,11 @@ from __future__ import annotations
 import hmac
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_hex, token_urlsafe
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,7 +23,7 @@ from askdesk.core.checks import text_problems
 from askdesk.core.errors import InvalidAsk, InvalidSettings, Problem, VersionConflict, quoted
 from askdesk.core.model import Ask, Asker
 from askdesk.core.seal import SEAL
-from askdesk.core.store import Shelf
+from askdesk.core.store import Document, Shelf
 from askdesk.stores.upkeep import COPIED
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,7 @@ PREFIXES = ("token/", "link/", SEAL, COPIED)  # documents that are about secrets
 LINK_LIFE = timedelta(minutes=15)
 PAGE_LIFE = timedelta(hours=12)  # since the page was last used
 _RENEW_AFTER = timedelta(hours=1)
+RECENT_SECONDS = 1.0  # a server takes a token as it read it so long ago: whoever revokes one waits until none does
 
 _TEXT = re.compile(r"askdesk_(asker|answerer|page)_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
@@ -70,6 +71,45 @@ class Token(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknow
 
     def is_valid(self, now: datetime) -> bool:
         return self.revoked is None and (self.expires is None or now < self.expires)
+
+
+class Readable(Protocol):
+    """A shelf, or what was read from one."""
+
+    async def get(self, name: str) -> Document | None: ...
+
+
+class Recent:
+    """Documents as they were read a moment ago: a server that is asked much need not read a token each time.
+
+    What is not there is looked for each time, so that a new token holds at once.
+    """
+
+    _MOST = 10_000
+
+    def __init__(self, shelf: Shelf, *, seconds: float, clock: Callable[[], float]) -> None:
+        self._shelf, self._seconds, self._clock = shelf, seconds, clock
+        self._read: dict[str, tuple[Document, float]] = {}
+
+    async def get(self, name: str) -> Document | None:
+        now = self._clock()
+        document, at = self._read.get(name, (None, 0.0))
+        if document is not None and now - at < self._seconds:
+            return document
+        self._read.pop(name, None)
+        document = await self._shelf.get(name)
+        if document is not None:
+            self._keep(document, now)
+        return document
+
+    def _keep(self, document: Document, now: float) -> None:
+        """From when it was looked for: what it was when it was found may be older than that."""
+        if len(self._read) >= self._MOST:
+            del self._read[next(iter(self._read))]
+        self._read[document.name] = (document, now)
+
+    def forget(self, token: Token) -> None:
+        self._read.pop(f"token/{token.id}", None)
 
 
 class Link(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,7 +150,7 @@ async def new_token(
     return token, f"askdesk_{kind}_{token.id}_{secret}"
 
 
-async def found(shelf: Shelf, text: str, now: datetime) -> Token | None:
+async def found(shelf: Readable, text: str, now: datetime) -> Token | None:
     """The token that a text is, if it is valid now."""
     if (parts := _TEXT.fullmatch(text)) is None:
         return None
@@ -121,7 +161,7 @@ async def found(shelf: Shelf, text: str, now: datetime) -> Token | None:
     return token if hmac.compare_digest(_hashed(secret), token.hash) else None
 
 
-async def is_still_valid(shelf: Shelf, token: Token, now: datetime) -> bool:
+async def is_still_valid(shelf: Readable, token: Token, now: datetime) -> bool:
     """Whether one that was valid when a stream began is valid now."""
     current = await _read(shelf, token.id)
     return current is not None and current.is_valid(now)
@@ -217,7 +257,7 @@ async def _forget_old(shelf: Shelf, now: datetime) -> None:
             await shelf.put(document.name, None)
 
 
-async def _read(shelf: Shelf, token_id: str) -> Token | None:
+async def _read(shelf: Readable, token_id: str) -> Token | None:
     document = await shelf.get(f"token/{token_id}")
     return _token(document.value) if document else None
 
