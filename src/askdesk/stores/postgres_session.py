@@ -133,24 +133,29 @@ class Session:
 
     async def _beat(self, connection: Connection) -> None:
         await self._election.stand(connection, _SILENCE_SECONDS)
+        await self._look_again(connection)
+
+    async def _look_again(self, connection: Connection) -> None:
         with suppress(LOCKED):  # then nothing can change either
             await self._look(connection, since=self._seen)
 
     async def _answered(self, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the database; where it is silent, another connection tells whether it is slow or cut off."""
         answering = asyncio.ensure_future(work)
+        waiting = [answering]
         try:
-            if not (await asyncio.wait([answering], timeout=_BEAT_SECONDS))[0]:
-                another = asyncio.ensure_future(self._reach())
-                await asyncio.wait([answering, another], return_when=asyncio.FIRST_COMPLETED)
-                another.cancel()
-                if not answering.done():
-                    another.result()
-                    raise ConnectionAbortedError(0, "the way to it was cut")
-            answering.result()
+            done, _ = await asyncio.wait(waiting, timeout=_BEAT_SECONDS)
+            if not done:
+                waiting.append(asyncio.ensure_future(self._reach()))
+                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            first = answering if answering in done else waiting[-1]
+            first.result()
+            if first is not answering:
+                raise ConnectionAbortedError(0, "the way to it was cut")
         finally:
-            answering.cancel()
-            await asyncio.wait([answering])
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     async def _reach(self) -> None:
         """The asks, over another connection."""
@@ -205,7 +210,7 @@ class Session:
         await self._begin_to_look(connection)
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            await self._answered(self._look(connection, since=self._seen))
+            await self._answered(self._look_again(connection))
 
 
 def _give_up(connecting: asyncio.Task[Connection]) -> None:
