@@ -46,24 +46,23 @@ def dumps(value: object) -> str:
 
 def check(value: object, *, size: int = SIZE, depth: int = DEPTH) -> None:
     """Raise NotStrict unless the value could have come out of a strict text. Iterative: depth cannot hurt it."""
-    pending: list[tuple[object, int]] = [(value, 1)]
-    left = size  # every value takes a byte or more; one list put into itself many times over has to end somewhere
-    while pending:
-        item, level = pending.pop()
-        if (left := left - 1) < 0:
-            raise NotStrict(f"is longer than {size} bytes")
-        if isinstance(item, str):
-            _check_text(item)
-        elif isinstance(item, float) and not math.isfinite(item):
-            raise NotStrict("holds NaN or Infinity, which are not JSON")
-        elif isinstance(item, int) and abs(item) >= _TOO_LONG:
-            raise NotStrict("holds a number that is too long")
-        elif isinstance(item, dict | list | tuple):
-            if level > depth:
-                raise NotStrict(f"is nested deeper than {depth} levels")
-            pending.extend((inner, level + 1) for inner in _inside(item))
-        elif item is not None and not isinstance(item, bool | int | float):
-            raise NotStrict(f"holds a {type(item).__name__}, which JSON does not have")
+    level, items = 1, [value]
+    left = size - 1  # every value takes a byte or more; one list put into itself many times over has to end somewhere
+    while items:
+        inside: list[object] = []
+        for item in items:
+            if isinstance(item, str):
+                _check_text(item)
+            elif isinstance(item, dict | list | tuple):
+                if level > depth:
+                    raise NotStrict(f"is nested deeper than {depth} levels")
+                inner = _inside(item)
+                if (left := left - len(inner)) < 0:
+                    raise NotStrict(f"is longer than {size} bytes")
+                inside += inner
+            elif item is not None and not isinstance(item, bool):
+                _check_number(item)
+        level, items = level + 1, inside
 
 
 def text_flaw(text: str) -> str | None:
@@ -102,6 +101,15 @@ def _inside(item: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> list[Any]:
 def _check_text(text: str) -> None:
     if flaw := text_flaw(text):
         raise NotStrict(flaw)
+
+
+def _check_number(item: object) -> None:
+    if not isinstance(item, int | float):
+        raise NotStrict(f"holds a {type(item).__name__}, which JSON does not have")
+    if isinstance(item, float) and not math.isfinite(item):
+        raise NotStrict("holds NaN or Infinity, which are not JSON")
+    if abs(item) >= _TOO_LONG:
+        raise NotStrict("holds a number that is too long")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def _new_ask(service: Service, raw: bytes) -> tuple[api.NewAsk, Questions | Perm
     if problems:
         raise InvalidAsk(problems)
     if new.body is None:
-        return new, tool.parse({"questions": new.questions}, service.limits)
+        return new, tool.parse({"questions": new.questions}, service.limits, size=len(raw))
     if isinstance(new.body, Permission):
         check_size(new.body)
     elif new.body.received is not None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive, Scope, Send
 
+from askdesk.adapters.threads import is_cancelled
 from askdesk.core.desk import Desk
 from askdesk.core.errors import AskdeskError, UnknownAsk
 from askdesk.core.hints import Stop
@@ -89,13 +90,16 @@ class Streams:
             with self.place(token), scope["askdesk.connection"].telling_of_its_end(waiting.cancel):
                 self._waits.add(waiting)
                 self._metrics.waits = len(self._waits)
-                await asyncio.wait((waiting,))
+                return await waiting
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            return None
         finally:
             self._waits.discard(waiting)
             self._metrics.waits = len(self._waits)
-            waiting.cancel()
-            await asyncio.wait((waiting,))
-        return None if waiting.cancelled() else waiting.result()
+            if waiting.cancel():  # it was refused its place
+                await asyncio.wait((waiting,))
 
     @contextmanager
     def place(self, token: Token) -> Iterator[None]:

@@ -90,6 +90,7 @@ class Recent:
     def __init__(self, shelf: Shelf, *, seconds: float, clock: Callable[[], float]) -> None:
         self._shelf, self._seconds, self._clock = shelf, seconds, clock
         self._read: dict[str, tuple[Document, float]] = {}
+        self._forgotten = 0
 
     async def get(self, name: str) -> Document | None:
         now = self._clock()
@@ -97,8 +98,9 @@ class Recent:
         if document is not None and now - at < self._seconds:
             return document
         self._read.pop(name, None)
+        forgotten = self._forgotten
         document = await self._shelf.get(name)
-        if document is not None:
+        if document is not None and forgotten == self._forgotten:  # else it may be what is to be forgotten
             self._keep(document, now)
         return document
 
@@ -109,6 +111,7 @@ class Recent:
         self._read[document.name] = (document, now)
 
     def forget(self, token: Token) -> None:
+        self._forgotten += 1
         self._read.pop(f"token/{token.id}", None)
 
 

@@ -41,12 +41,14 @@ _QUESTION = {
 _OPTION = {"label": "label", "description": "description", "preview": "preview", "markdown": "preview"}
 
 
-def parse(given: str | bytes | Mapping[str, Any], limits: Limits = OPEN) -> Questions:
+def parse(given: str | bytes | Mapping[str, Any], limits: Limits = OPEN, *, size: int | None = None) -> Questions:
     """The questions of a call, or InvalidAsk with every problem. What was mended is told in `warnings`.
 
-    `answers` and `annotations` from the agent are dropped: only a person makes answers.
+    `answers` and `annotations` from the agent are dropped: only a person makes answers. A value that came out of a
+    strict text of `size` bytes is not held to the rules of such texts once more.
     """
-    return _Parser(limits).parsed(_value(given, limits))
+    is_checked = size is not None and size <= limits.size
+    return _Parser(limits).parsed(given if is_checked else _value(given, limits))
 
 
 def _value(given: str | bytes | Mapping[str, Any], limits: Limits) -> object:

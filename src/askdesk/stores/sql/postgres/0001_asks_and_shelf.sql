@@ -10,9 +10,11 @@ AS $$ SELECT sha256(sha256(convert_to(project, 'UTF8')) || convert_to(key, 'UTF8
 -- all that are lower. Durable before acknowledged, also where a database is set to be less careful.
 CREATE SEQUENCE askdesk.changes;
 
+-- One expression: so it becomes a part of each statement, and is not planned anew at every call.
 CREATE FUNCTION askdesk.turn() RETURNS void VOLATILE LANGUAGE sql
-AS $$ SELECT CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
-             pg_advisory_xact_lock(1095977796, 1) $$;
+AS $$ SELECT CASE WHEN current_setting('synchronous_commit') <> 'off'
+                       OR set_config('synchronous_commit', 'on', true) = 'on'
+             THEN pg_advisory_xact_lock(1095977796, 1) END $$;
 
 -- Who listens hears of a change by its number and the ask's id, when it is committed. A payload has an end, too.
 CREATE FUNCTION askdesk.tell(changed bigint, id text) RETURNS void VOLATILE LANGUAGE sql
