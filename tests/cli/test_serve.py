@@ -1,5 +1,6 @@
 """`askdesk serve`, `askdesk link` and `askdesk token`: the real commands, over real sockets."""
 
+import asyncio
 import json
 import os
 import re
@@ -20,6 +21,8 @@ from tests.cli.command import Ran, askdesk, posted
 from tests.terminal import Terminal
 
 from askdesk.core.model import Question
+from askdesk.core.store import Document
+from askdesk.open import open_desk
 
 OPENED = {"Sec-Fetch-Site": "none"}  # as a browser says of what a person opened
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/sign-in\?code=([A-Za-z0-9_-]{32})")
@@ -93,6 +96,21 @@ def test_it_ends_within_two_seconds_with_streams_and_waits_open(number: signal.S
         assert [line for line in err.splitlines() if not line.startswith("{")] == ["askdesk: the desk is closed"]
         for connection in connections:
             connection.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ended_as_soon_as_it_has_said_where_it_is_it_leads_nobody_there(number: signal.Signals) -> None:
+    with served("--no-link") as server:
+        server.process.send_signal(number)
+        server.process.communicate(timeout=10)
+        assert server.process.returncode == 0
+    assert askdesk("link").err.startswith("askdesk: no server runs for this store")
+    assert asyncio.run(_notes()) == ()
+
+
+async def _notes() -> tuple[Document, ...]:
+    async with open_desk() as desk:
+        return await desk.shelf.list("serving/")
 
 
 def _waiting(port: int, token: str, path: str) -> socket.socket:

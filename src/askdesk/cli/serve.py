@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -52,7 +53,7 @@ def run(given: Namespace) -> int:
     address = Address(given.host, given.port, given.tls_cert, given.tls_key, given.behind_proxy)
     address.check()
     _log(given.log)
-    with suppress(KeyboardInterrupt):  # before there was anything to end
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):  # before there was anything to end
         return _run(_serve(given, address))
     return ANSWERED
 
@@ -88,6 +89,7 @@ async def _serve(given: Namespace, address: Address) -> int:
     from askdesk.settings import load
     from askdesk.surfaces.serving import serving
 
+    _put_away_what_was_begun()
     settings = load()
     # Whoever calls can call again, so a server does not try for as long as a program of its own would.
     async with open_desk(given.store, patience=settings.busy_seconds) as desk:
@@ -107,6 +109,13 @@ async def _serve(given: Namespace, address: Address) -> int:
             async with expiring, _notifying(given, desk, url, settings), _hooks(given, desk, settings):
                 await serve(service, address, listening)
     return say("the desk is closed")
+
+
+def _put_away_what_was_begun() -> None:
+    """On SIGTERM, too, until the server runs and minds it: others would be led to one that is not there."""
+    task = asyncio.current_task()
+    if task is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 @asynccontextmanager

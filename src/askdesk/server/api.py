@@ -344,6 +344,6 @@ DOORS = (
     Door("GET", "/v1/events", events, ("asker", "answerer")),
     Door("GET", "/v1/me", me, ("asker", "answerer")),
     Door("GET", "/v1/openapi.json", openapi, ("asker", "answerer")),
-    Door("GET", "/metrics", metrics, ("answerer",)),
+    Door("GET", "/metrics", metrics, ("asker", "answerer")),
     Door("GET", "/healthz", health, ()),
 )
