@@ -10,6 +10,7 @@ import pytest
 from asyncpg.connection import Connection
 from tests.faults.proxy import Cut, Proxy
 from tests.postgres import Cluster
+from tests.stores.on_postgres import TABLE, WAITING, Seen, held, opened, until
 
 from askdesk.core.desk import Desk
 from askdesk.core.errors import StoreGone
@@ -122,3 +123,43 @@ async def test_the_database_soon_lets_go_of_who_is_cut_off_in_the_midst_of_a_cha
     names = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count")
     shown = [await store._database.run(lambda c, name=name: c.fetchval(f"SHOW {name}")) for name in names]  # type: ignore[misc]
     assert shown == ["5", "2", "3"]
+
+
+async def test_a_store_that_closes_leaves_no_way_to_a_silent_database_behind(
+    cluster: Cluster, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_session, "_BEAT_SECONDS", 0.1)
+    before = asyncio.all_tasks()
+    with Proxy(cluster.port) as proxy:
+        far = await PostgresStore.open(postgres.replace(f":{cluster.port}/", f":{proxy.port}/"))
+        heard: list[str | None] = []
+        far.hints(heard.append)
+        await until(lambda: heard)  # it listens
+        ways = proxy.let_in
+        proxy.cut(Cut.HOLE)
+        await until(lambda: proxy.let_in > ways)  # and looks whether the database is there by another way
+        await far.close()
+        for _ in range(10):  # steps in which what was cancelled ends
+            await asyncio.sleep(0)
+        assert asyncio.all_tasks() == before
+
+
+async def test_behind_a_proxy_a_table_that_others_have_locked_is_waited_for_and_no_lost_way(
+    cluster: Cluster, postgres: str, store: PostgresStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.sql(f"ALTER DATABASE {postgres.rpartition('/')[2]} SET lock_timeout = '50ms'")
+    async with opened(postgres) as far:
+        far._database.is_proxied = True
+        heard: list[str | None] = []
+        far.hints(heard.append)
+        await until(lambda: heard)  # it has begun to look
+        caplog.clear()
+        seen = Seen(cluster, postgres)
+        async with held(postgres, TABLE):
+            await until(lambda: seen.backends(WAITING))
+            await until(lambda: not seen.backends(WAITING))
+            await until(lambda: seen.backends(WAITING))  # it was refused, and looks again
+        heard.clear()
+        await store.add(an_ask(1))
+        await until(lambda: an_ask(1).id in heard)
+    assert caplog.messages == []
