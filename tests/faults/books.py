@@ -16,6 +16,7 @@ from askdesk.core.model import Entry, Withdrawn
 from askdesk.wire import record
 
 WAKE_SECONDS = 2.0
+GO_ON_SECONDS = 10.0  # twice the patience of people, who are told that the desk is away and send the same again
 
 
 class Fault(NamedTuple):
@@ -30,7 +31,7 @@ class Books(NamedTuple):
     acknowledged: int
     settled: int
     lost: int  # acknowledged, and not there with the same text
-    doubled: int  # two under one key
+    doubled: int  # two with the same text, of which there are no two
     settled_twice: int  # somebody was told of another winner than the one that stands
     untold: int  # winners without a word
     told_otherwise: int  # agents that heard another outcome than the one that stands
@@ -39,7 +40,8 @@ class Books(NamedTuple):
     stuck: int  # processes that came to no end
     failed: int  # verbs that said that the desk was away; each was used again
     woken: tuple[float, ...]  # how long after a fault an agent heard what was settled during it, of each
-    went_on: tuple[float, ...]  # how long after each fault all had gone on
+    went_on: tuple[float, ...]  # how long after each fault all had gone on, where the next one left time for it
+    cut_short: int  # faults that did not
     late: int  # how often an agent heard later than it should, after a fault or without one
 
     @property
@@ -49,7 +51,8 @@ class Books(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        return self.acknowledged > 0 and not self.wrong and not self.late
+        is_slow = max(self.went_on, default=0.0) > GO_ON_SECONDS
+        return self.acknowledged > 0 and not self.wrong and not self.late and not is_slow
 
     def __str__(self) -> str:
         return (
@@ -57,7 +60,8 @@ class Books(NamedTuple):
             f"{self.lost} lost, {self.doubled} doubled, {self.settled_twice} settled twice, "
             f"{self.untold} winners untold, {self.told_otherwise} told otherwise, {self.left_open} left open, "
             f"{self.overwritten} overwritten, {self.stuck} stuck, {self.late} late; "
-            f"woken {_seconds(self.woken)}; all went on {_seconds(self.went_on)}"
+            f"woken {_seconds(self.woken)}; all went on {_seconds(self.went_on)}, "
+            f"and were cut short by the next fault {self.cut_short} times"
         )
 
 
@@ -76,13 +80,14 @@ def compare(folder: Path, doors: Iterable[Door], entries: Iterable[Entry], fault
     words = [note for note in everything if "word" in note]
     winners = {ask_id: entry.settlement.submission for ask_id, entry in desk.items() if entry.settlement}
     own = {(note["word"], note["winner"]) for door, each in notes.items() for note in each if _won(door, note)}
-    keys = Counter((e.ask.asker.project, e.ask.key) for e in desk.values() if e.ask.key is not None)
+    texts = Counter(map(text_of, desk.values()))
+    went_on = _went_on(notes, faults)
     waits = list(_waits(notes, faults))
     return Books(
         acknowledged=len(kept),
         settled=len(winners),
         lost=sum(ask_id not in desk or text_of(desk[ask_id]) != text for ask_id, text in kept.items()),
-        doubled=sum(many - 1 for many in keys.values()),
+        doubled=sum(many - 1 for many in texts.values()),
         settled_twice=sum(note["winner"] != winners.get(note["word"]) for note in words),
         untold=sum((ask_id, winner) not in own for ask_id, winner in winners.items() if " on " in winner),
         told_otherwise=sum(note["settlement"] != _settlement(desk.get(note["told"])) for note in told),
@@ -91,7 +96,8 @@ def compare(folder: Path, doors: Iterable[Door], entries: Iterable[Entry], fault
         stuck=stuck,
         failed=sum("failed" in note for note in everything),
         woken=tuple(seconds for seconds, over_a_fault in waits if over_a_fault),
-        went_on=tuple(_went_on(notes, faults)),
+        went_on=tuple(seconds for seconds in went_on if seconds < inf),
+        cut_short=went_on.count(inf),
         late=sum(seconds > WAKE_SECONDS for seconds, _ in waits),
     )
 
@@ -123,7 +129,7 @@ def _waits(notes: dict[Door, list[Any]], faults: list[Fault]) -> Iterator[tuple[
             if "told" in note and note["told"] in settled:
                 moment = settled[note["told"]]
                 due = _due(moment, note["at"], own)
-                yield max(note["at"] - due, 0.0), due > moment
+                yield max(note["at"] - due, 0.0), moment < due < note["at"]
 
 
 def _due(settled: float, told: float, faults: list[Fault]) -> float:
@@ -135,12 +141,11 @@ def _due(settled: float, told: float, faults: list[Fault]) -> float:
     return due
 
 
-def _went_on(notes: dict[Door, list[Any]], faults: list[Fault]) -> Iterator[float]:
-    """For each fault that left time for it, how long it took until all had written down something."""
+def _went_on(notes: dict[Door, list[Any]], faults: list[Fault]) -> list[float]:
+    """For each fault how long it took until all had done something; where the next one was sooner, for ever."""
+    steps = {door: [note["at"] for note in each if "failed" not in note] for door, each in notes.items()}
     ends = [*(fault.began for fault in faults[1:]), inf]
-    for fault, end in zip(faults, ends, strict=True):
-        first = [
-            min((note["at"] for note in each if note["at"] > fault.healed), default=inf) for each in notes.values()
-        ]
-        if max(first) < end:
-            yield max(first) - fault.healed
+    all_at = [
+        max(min((at for at in each if at > fault.healed), default=inf) for each in steps.values()) for fault in faults
+    ]
+    return [at - fault.healed if at < end else inf for fault, at, end in zip(faults, all_at, ends, strict=True)]

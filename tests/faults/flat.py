@@ -15,6 +15,7 @@ MOST_MB_AN_HOUR = 5.0
 LEAST_MB = 1.5  # and what it may rise in all, however short the run: the allocator takes megabytes at once
 MOST_FILES = 3  # that more are open: visitors come and go
 MOST_RATIO = 1.5  # of latency, last quarter to first
+MOST_SECONDS = 5.0  # that any agent waited for an answer that is given at once: far less than until it asks again
 WARM_UP = 0.2  # of a run
 
 
@@ -67,6 +68,7 @@ def rows(samples: Sequence[Sample]) -> list[Row]:
         _steady(warm, "connections to the database", lambda sample: sample.connections),
         _latency(warm, "ask to answer, p50 ms", 50),
         _latency(warm, "ask to answer, p99 ms", 99),
+        _slowest(samples),
         _grown(warm, "the store, MB", lambda sample: sample.store_mb),
         _grown(warm, "documents on the shelf", lambda sample: sample.documents),
     ]
@@ -89,7 +91,14 @@ def _steady(samples: Sequence[Sample], what: str, value: Callable[[Sample], floa
 
 def _latency(samples: Sequence[Sample], what: str, percent: int) -> Row:
     first, last = [_percentile(quarter, percent) * 1000 for quarter in _quarters(samples)]
-    return Row(what, first, last, None, f"{MOST_RATIO:g}x", last <= MOST_RATIO * first)
+    return Row(what, first, last, None, f"{MOST_RATIO:g}x", 0 < last <= MOST_RATIO * first)
+
+
+def _slowest(samples: Sequence[Sample]) -> Row:
+    """Of the whole run, its warm-up as well: a hint that is lost once an hour is no matter of percentages."""
+    first, last = [max(_loops(quarter), default=0.0) for quarter in _quarters(samples)]
+    is_flat = max(_loops(samples), default=0.0) <= MOST_SECONDS
+    return Row("ask to answer, slowest ms", first * 1000, last * 1000, None, f"{MOST_SECONDS:g} s in all", is_flat)
 
 
 def _grown(samples: Sequence[Sample], what: str, value: Callable[[Sample], float]) -> Row:
@@ -114,8 +123,12 @@ def _quarters(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sam
 
 
 def _percentile(samples: Iterable[Sample], percent: int) -> float:
-    loops = [seconds for sample in samples for seconds in sample.loops]
+    loops = _loops(samples)
     return quantiles(loops, n=100)[percent - 1] if len(loops) > 1 else sum(loops)
+
+
+def _loops(samples: Iterable[Sample]) -> list[float]:
+    return [seconds for sample in samples for seconds in sample.loops]
 
 
 def raw(samples: Iterable[Sample]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from tests.faults.ledger import Ledger, lines
 
-from askdesk.core.desk import Desk
+from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, StoreBusy, StoreGone, VersionConflict
 from askdesk.core.model import Answer, Answered, Asker, Question
 from askdesk.open import open_store
@@ -94,13 +94,13 @@ class Load:
 
     def count(self, *roles: Role) -> int:
         """How much was written down so far."""
-        return sum(len(lines(process.ledger)) for process in self.processes if process.door.role in roles)
+        return sum(_done(process.ledger) for process in self.processes if process.door.role in roles)
 
     def goes_on(self) -> None:
         """Until every process has written down something more."""
-        before = {process.ledger: len(lines(process.ledger)) for process in self.processes}
+        before = {process.ledger: _done(process.ledger) for process in self.processes}
         end = time.monotonic() + _FIRST_WORD_SECONDS
-        while any(len(lines(ledger)) == many for ledger, many in before.items()):
+        while any(_done(ledger) == many for ledger, many in before.items()):
             self.check()
             if time.monotonic() > end:
                 raise AssertionError(f"not all go on after {_FIRST_WORD_SECONDS:g} s")
@@ -115,6 +115,11 @@ class Load:
         (self.folder / "finish").touch()
         people = [process for process in self.processes if process.door.role == "person"]
         self.stuck += sum(not person.ends(_STUCK_SECONDS) for person in people)
+
+
+def _done(ledger: Path) -> int:
+    """How many steps were taken; that one failed is none."""
+    return sum("failed" not in note for note in lines(ledger))
 
 
 @contextmanager
@@ -160,7 +165,8 @@ async def asks(at: _At, lane: int) -> None:
         number += 1
         text = f"{at.name} {lane} {number}"
         key = text if number % 3 else None
-        ask = await at.done(at.desk.post, question(text), asker=Asker(at.name, project=PROJECT), key=key)
+        asker = Asker(at.name, project=PROJECT)
+        ask = await at.done(at.desk.post, question(text), asker=asker, key=key, id=new_id())  # sent again, the same
         at.write({"kept": ask.id, "text": text})
         settlement = await at.done(at.desk.wait, ask.id)
         assert settlement
@@ -179,6 +185,8 @@ async def takes_back(at: _At) -> None:
         asking.cancel()
         await asyncio.wait([asking])
         failed = None if asking.cancelled() else asking.exception()
+        if failed and not isinstance(failed, StoreGone | StoreBusy):
+            raise failed
         at.write({"failed": str(failed)} if failed else {"took back": text})
         await asyncio.sleep(_REST)
 
@@ -216,19 +224,18 @@ async def _settles(at: _At) -> None:
             return
         ids = [ask.id for ask in wanted if finish or at.desk.now() - ask.created >= _THINKING]
         at.write(*({"sent": ask_id} for ask_id in ids))
-        winners = await asyncio.gather(*(_winner(at, ask_id) for ask_id in ids))
-        at.write(*({"word": ask_id, "winner": winner} for ask_id, winner in zip(ids, winners, strict=True)))
+        await asyncio.gather(*(_settles_one(at, ask_id) for ask_id in ids))
         await asyncio.sleep(_REST)
 
 
-async def _winner(at: _At, ask_id: str) -> str:
-    """Send the one submission that this person has for this ask, and say whose stands."""
+async def _settles_one(at: _At, ask_id: str) -> None:
+    """Send the one submission that this person has for this ask, and note at once whose stands."""
     reply, submission = Answered([Answer(["left"], note=at.name)]), f"{at.name} on {ask_id}"
     try:
         settlement = await at.done(at.desk.settle, ask_id, reply, by=at.name, surface="faults", submission=submission)
     except AlreadySettled as error:
         settlement = error.settlement
-    return settlement.submission
+    at.write({"word": ask_id, "winner": settlement.submission})
 
 
 async def play(door: Door, folder: Path) -> None:

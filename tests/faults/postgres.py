@@ -156,7 +156,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="askdesk-faults-") as folder:
         for done, books, integrity in all_kinds(given, Path(folder), random.Random(given.seed)):  # noqa: S311
             print(f"{done}: {books}; integrity {integrity}", flush=True)
-            is_right = is_right and books.is_right and integrity in ("ok", NOT_LOOKED_AT)
+            is_right = (
+                is_right
+                and books.is_right
+                and bool(books.woken and books.went_on)
+                and integrity in ("ok", NOT_LOOKED_AT)
+            )
     return 0 if is_right else 1
 
 

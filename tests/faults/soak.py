@@ -218,7 +218,7 @@ def main() -> int:
 def _kept(ran: Ran, kind: str) -> Path:
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"soak-{kind}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    path.write_text(json.dumps({"done": ran.done, "failures": ran.failures, "samples": flat.raw(ran.samples)}))
+    path.write_text(json.dumps(ran._asdict() | {"samples": flat.raw(ran.samples)}))
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 

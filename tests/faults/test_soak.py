@@ -25,7 +25,13 @@ async def test_under_a_mixed_load_two_servers_fail_nobody_and_nobody_is_left_wai
 
 
 def an_hour(
-    *, memory_an_hour: float = 0.0, files_an_hour: float = 0.0, connections_an_hour: float = 0.0, slower: float = 1.0
+    *,
+    memory_an_hour: float = 0.0,
+    files_an_hour: float = 0.0,
+    connections_an_hour: float = 0.0,
+    slower: float = 1.0,
+    slowest: float = 0.02,
+    answers_until: int = 11,
 ) -> list[Sample]:
     return [
         Sample(
@@ -37,7 +43,9 @@ def an_hour(
             connections=int(20 + connections_an_hour * turn / 10),
             store_mb=8.0 + turn,
             documents=turn,
-            loops=(*[0.01] * 50, *[0.02 * slower if turn > 7 else 0.02] * 2),
+            loops=(*[0.01] * 500, *[0.02 * slower if turn > 7 else 0.02] * 20, *[slowest] * (turn == 5))
+            if turn < answers_until
+            else (),
         )
         for turn in range(11)
     ]
@@ -53,8 +61,20 @@ def an_hour(
         (an_hour(connections_an_hour=10), ["connections to the database"]),
         (an_hour(slower=1.4), []),
         (an_hour(slower=2), ["ask to answer, p99 ms"]),
+        (an_hour(slowest=20), ["ask to answer, slowest ms"]),
+        (an_hour(answers_until=8), ["ask to answer, p50 ms", "ask to answer, p99 ms"]),
     ],
-    ids=["flat", "little memory", "memory", "files", "connections", "little slower", "slower"],
+    ids=[
+        "flat",
+        "little memory",
+        "memory",
+        "files",
+        "connections",
+        "little slower",
+        "slower",
+        "one late",
+        "none in the end",
+    ],
 )
 def test_what_rises_is_not_flat(samples: list[Sample], wrong: list[str]) -> None:
     assert [row.what for row in rows(samples) if row.is_flat is False] == wrong
