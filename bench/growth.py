@@ -21,6 +21,7 @@ from bench.rows import COMMON, RARE, fill_postgres, fill_sqlite
 from tests.postgres import Cluster
 
 from askdesk import Desk
+from askdesk.core.desk import new_id
 from askdesk.core.store import State
 from askdesk.open import open_store
 
@@ -85,7 +86,7 @@ class Grown:
         return await timed_async(self._post)
 
     async def _post(self) -> None:
-        self._posted = (await self._desk.post(QUESTIONS, asker=ASKER)).id
+        self._posted = (await self._desk.post(QUESTIONS, asker=ASKER, key=new_id())).id
 
     async def settle(self) -> float:
         """What was posted last."""
@@ -159,10 +160,11 @@ def measure(
 
 
 def figures(curves: Sequence[Curve]) -> list[Figure]:
-    """What the largest index took to build."""
+    """What the largest index takes to build, for each 100,000 asks in it."""
     built = [(curve, *curve.points[-1]) for curve in curves if curve.what == _INDEX]
     return [
-        Figure(f"to index 100,000 of {size:,} asks, {curve.series}", each * 0.1, "s", 10) for curve, size, each in built
+        Figure(f"to index 100,000 asks, as {size:,} were, {curve.series}", each * 0.1, "s", 10)
+        for curve, size, each in built
     ]
 
 

@@ -8,7 +8,10 @@ from statistics import median
 from bench.measure import Figure, Ratio
 from bench.running import ASK, Keys, asked, id_of, keys_of, serving, stream
 
-_LISTINGS = ("/v1/asks?limit=50", "/v1/asks?limit=50&newest=true", "/v1/asks?limit=50&state=settled")
+_LISTINGS = (
+    *("/v1/asks?limit=50", "/v1/asks?limit=50&newest=true", "/v1/asks?limit=50&state=settled"),
+    "/v1/asks?limit=50&text=database",
+)
 
 
 def measure(kind: str, empty: str, full: str, asks: int, rounds: int) -> list[Ratio | Figure]:
@@ -26,7 +29,7 @@ def measure(kind: str, empty: str, full: str, asks: int, rounds: int) -> list[Ra
 
 
 def _used(store: str, keys: Keys) -> float:
-    """After the same warm-up: a live stream, asks that are settled, listings, the page."""
+    """After the same warm-up: a live stream, asks that are settled, listings, a search, the page."""
     with serving(store, keys) as server, ExitStack() as stack:
         stream(stack, server)
         connection = stack.enter_context(server.connected())

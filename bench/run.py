@@ -72,7 +72,7 @@ def _desk(run: Run) -> Iterable[Result]:
 
 def _http(run: Run) -> Iterable[Result]:
     yield server.exchange(run.rounds(2000))
-    yield server.many(run.rounds(20))
+    yield from server.many(run.rounds(20))
 
 
 def _waiting(run: Run) -> Iterable[Result]:

@@ -27,6 +27,7 @@ QUESTION = {
     "multiSelect": False,
 }
 ASK = json.dumps({"questions": [QUESTION], "asker": {"agent": "bench"}}).encode()
+_STUCK_SECONDS = 60.0  # a server that is silent for so long fails the run, rather than keeping it for ever
 REPLY = {"outcome": "answered", "answers": [{"chosen": ["SQLite"]}]}
 
 
@@ -55,7 +56,7 @@ class Running(NamedTuple):
         return self.request("POST", f"/v1/asks/{ask_id}/settlement", self.answerer, reply)
 
     def connected(self) -> socket.socket:
-        connection = socket.create_connection(("127.0.0.1", self.port))
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=_STUCK_SECONDS)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
@@ -133,11 +134,9 @@ def asked(connection: socket.socket, request: bytes) -> bytes:
 
 def answer(connection: socket.socket) -> bytes:
     """The body of the next answer."""
-    received = connection.recv(65536)
+    received = heard(connection)
     while len(parts := received.split(b"\r\n\r\n", 1)) < 2 or len(parts[1]) < length(parts[0]):
-        more = connection.recv(65536)
-        assert more, received
-        received += more
+        received += heard(connection)
     assert parts[0].startswith(b"HTTP/1.1 2"), received
     return parts[1]
 
@@ -165,8 +164,15 @@ def stream(stack: ExitStack, server: Running) -> socket.socket:
     connection = _requested(stack, server, "/v1/events")
     received = b""
     while b"data: {}\n\n" not in received:
-        received += connection.recv(4096)
+        received += heard(connection)
     return connection
+
+
+def heard(connection: socket.socket) -> bytes:
+    """What comes next; that nothing comes any more is an error."""
+    received = connection.recv(65536)
+    assert received, "the server has hung up"
+    return received
 
 
 def _requested(stack: ExitStack, server: Running, path: str) -> socket.socket:

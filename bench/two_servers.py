@@ -18,7 +18,7 @@ from bench import bare
 from bench.bare import BODY, SETTLED, Bare
 from bench.desks import ASK_RECORD, SETTLEMENT_RECORD
 from bench.measure import Ratio, timed
-from bench.running import ASK, Running, answer, id_of, keys_of, running, serving, stream
+from bench.running import ASK, Running, answer, heard, id_of, keys_of, running, serving, stream
 from tests.postgres import Cluster
 
 from askdesk.core.desk import new_id
@@ -72,7 +72,7 @@ class Across:
         ask_id = id_of(answer(self._agent))
         self._agent.sendall(self._agents.request("GET", f"/v1/asks/{ask_id}?wait=60", self._agents.asker))
         while ask_id.encode() not in self._heard:
-            self._heard = self._heard[-100:] + self._live.recv(65536)
+            self._heard = self._heard[-100:] + heard(self._live)
         self._person.sendall(self._peoples.settlement(ask_id, new_id()))
         assert b'"answered"' in answer(self._person)
         assert b'"answered"' in answer(self._agent)

@@ -38,14 +38,15 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
         *hook.measure(2),
         mcp.measure(2),
         paint.measure(2),
-        asyncio.run(desks.in_memory(2)),
         asyncio.run(desks.on_sqlite(2)),
         asyncio.run(desks.on_sqlite(2, at_once=8)),
         log.measure(2, megabytes=1),
         server.exchange(2),
-        server.many(2, connections=4),
+        *server.many(2, connections=4),
     ]
-    assert measured(results) == [(2, 2, True)] * 11
+    assert measured(results) == [(2, 2, True)] * 10
+    each_alone = asyncio.run(desks.in_memory(2))
+    assert measured([each_alone]) == [(2 * desks.IN_A_ROW, 2 * desks.IN_A_ROW, True)]
 
 
 def test_every_figure_is_measured() -> None:

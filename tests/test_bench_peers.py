@@ -11,7 +11,7 @@ import pytest
 from bench import peers
 from bench.peers.listed import NOT_MEASURED, OTHERS, OURS, Peer
 from bench.peers.program import Failed, Program, family
-from bench.peers.rows import Row, percentile, table
+from bench.peers.rows import Row, table
 from bench.peers.turns import measured
 
 STAND_IN = str(Path(__file__).with_name("stand_in_peer.py"))
@@ -71,10 +71,6 @@ def test_what_was_not_measured_of_a_peer_is_a_dash() -> None:
 
     assert lines[2] == "| DBOS |  | 5.00 | 5.00 | 1 | – | – | – | – | – / – | – | – |"
     assert lines[-1] == r"| DBOS | it last wrote: str \| None |"
-
-
-def test_a_percentile_was_measured() -> None:
-    assert [percentile([3, 1, 2], of) for of in (1, 50, 99)] == [1, 2, 3]
 
 
 def test_the_raw_numbers_are_json() -> None:

@@ -74,11 +74,11 @@ class Program:
 
     def kill(self) -> None:
         """All its processes at once, as where the machine stops."""
-        for process in family(self._process.pid):
-            process.kill()
-        self._process.communicate()
-        while family(self._process.pid):  # until none can write into its folder any more
+        while relatives := family(self._process.pid):  # also those that came meanwhile
+            for process in relatives:
+                process.kill()
             time.sleep(0.001)
+        self._process.communicate()
 
     def processor(self) -> float:
         return seconds(self._process.pid)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
+
+from bench.measure import p99
 
 
 class Row(NamedTuple):
@@ -34,14 +36,14 @@ class Row(NamedTuple):
         cells = (
             self.name,
             ", ".join(f"{name} {version}" for name, version in self.versions.items()),
-            _milliseconds(self.whole, 50),
-            _milliseconds(self.whole, 99),
+            _milliseconds(self.whole),
+            _milliseconds(self.whole, p99),
             f"{len(self.whole)}",
-            _milliseconds(self.woken, 50),
+            _milliseconds(self.woken),
             _shown(self.processor, ".1f"),
             f"{self.answered} of {self.waiting}" if self.waiting else "–",
             {True: "answered", False: "lost", None: "–"}[self.survived],
-            f"{_milliseconds(self.ready, 50)} / {_milliseconds(self.first, 50)}",
+            f"{_milliseconds(self.ready)} / {_milliseconds(self.first)}",
             " + ".join(f"{size:.0f}" for size in self.memory) or "–",
             _shown(self.megabytes, ".0f"),
         )
@@ -78,15 +80,10 @@ def table(rows: Iterable[Row], missing: Mapping[str, str] | None = None) -> str:
     return "\n\n".join(parts if gone else parts[:2])
 
 
-def percentile(values: Sequence[float], of_100: int) -> float:
-    """The nearest rank, so never beyond what was measured."""
-    return sorted(values)[math.ceil(len(values) * of_100 / 100) - 1]
-
-
-def _milliseconds(values: Sequence[float], of_100: int) -> str:
+def _milliseconds(values: Sequence[float], of: Callable[[Sequence[float]], float] = median) -> str:
     if not values:
         return "–"
-    value = (median(values) if of_100 == 50 else percentile(values, of_100)) / 1000
+    value = of(values) / 1000
     return f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
