@@ -42,6 +42,14 @@ class Ratio(NamedTuple):
         ratios = (f"{self.value:.2f}x", f"{self.aim:g}x", "" if self.are_means else f"{self.slowest:.2f}x", slowest_aim)
         return _row(self.name, self.floor_name, f"{len(self.ours)}", *times, *ratios, _said(self.is_within))
 
+    def short_row(self) -> str:
+        floor, ours = shown(median(self.floor), self.unit), shown(median(self.ours), self.unit)
+        return _row(self.name, f"{self.floor_name}: {floor}", ours, f"{self.value:.2f}x", f"{self.aim:g}x")
+
+
+SHORT_HEADING = """\
+| what | floor | ours | ratio | aim |
+|---|---|---:|---:|---:|"""
 
 HEADING = """\
 | what | floor | n | floor p50 | floor p99 | ours p50 | ours p99 | ratio of p50 | aim | ratio of p99 | aim | within |

@@ -8,12 +8,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from bench import pages
 from bench.growth import Curve, heading, panels
-from bench.measure import FIGURES, HEADING, Figure, Ratio, Section
+from bench.measure import FIGURES, HEADING, SHORT_HEADING, Figure, Ratio, Section
 from bench.plot import small_multiples
 from bench.running import ROOT
 
 Result: TypeAlias = Ratio | Figure | Curve | Section
+
+COMMAND = "scripts/bench --write"
 
 _HOW = """\
 `scripts/bench` measures all of this, `scripts/bench --short` some of it in two minutes. What matters are ratios: ours
@@ -79,7 +82,7 @@ class Report(NamedTuple):
         return {"when": self.when.isoformat(), "machine": self.machine, "versions": self.versions, **measured}
 
     def samples(self) -> str:
-        """docs/speed.json: the same for whoever would reckon anew, in tenths of a microsecond."""
+        """docs/speed.json: the same for whoever would reckon anew, with five digits of each."""
         return json.dumps(_rounded(self.raw()), separators=(",", ":")) + "\n"
 
     def keep(self) -> Path:
@@ -90,8 +93,14 @@ class Report(NamedTuple):
         file.write_text(json.dumps(self.raw()))
         return file
 
+    def summary(self) -> str:
+        """For the README: every ratio, and on what machine."""
+        rows = [each.short_row() for each in self.results if isinstance(each, Ratio)]
+        return "\n".join([self._about(), "", SHORT_HEADING, *rows]) + "\n"
+
     def publish(self) -> None:
         """As a part of the documents."""
+        pages.put(ROOT / "README.md", COMMAND, self.summary())
         (ROOT / "docs" / "speed.md").write_text(self.document(), "utf-8")
         (ROOT / "docs" / "pictures" / "growth.svg").write_text(self.picture(), "utf-8")
         (ROOT / "docs" / "speed.json").write_text(self.samples(), "utf-8")
@@ -102,4 +111,4 @@ def _rounded(value: Any) -> Any:
         return {name: _rounded(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(each) for each in value]
-    return round(value, 1) if isinstance(value, float) else value
+    return float(f"{value:.5g}") if isinstance(value, float) else value

@@ -1,13 +1,17 @@
 """What the documents say is so: commands run, code runs, every option, setting and promise is accounted for."""
 
 import ast
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
+from bench import pages
+from bench.report import COMMAND
 from tests.terminal import Terminal
 
 from askdesk.cli.main import COMMANDS
@@ -114,6 +118,17 @@ def test_links_between_documents_lead_somewhere() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text("utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_readme_quotes_the_figures_of_one_run_with_its_date_and_machine() -> None:
+    quoted = pages.standing(README, COMMAND).splitlines()
+    whole = (ROOT / "docs" / "speed.md").read_text("utf-8")
+    samples = json.loads((ROOT / "docs" / "speed.json").read_text("utf-8"))
+    assert quoted[0] in whole.splitlines()
+    assert quoted[0].startswith(f"Measured on {samples['when'][:10]}: {samples['machine']['processor']}, ")
+    ratios = {each["name"]: median(each["ours"]) / median(each["floor"]) for each in samples["ratios"]}
+    told = [[cell.strip() for cell in row.split("|")[1:-1]] for row in quoted[4:]]
+    assert {cells[0]: float(cells[3].removesuffix("x")) for cells in told} == pytest.approx(ratios, abs=0.01)
 
 
 def test_the_pictures_show_the_screens_as_they_are() -> None:
