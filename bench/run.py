@@ -154,7 +154,9 @@ def _arguments() -> argparse.Namespace:
         "--growth", dest="only", action="store_const", const=["growth"], help="the same as --only growth"
     )
     parser.add_argument("--peers", dest="only", action="store_const", const=["peers"], help="the same as --only peers")
-    parser.add_argument("--write", action="store_true", help="after a whole run, write docs/speed.md and the README's table")
+    parser.add_argument(
+        "--write", action="store_true", help="after a whole run, write docs/speed.md and the README's table"
+    )
     given = parser.parse_args()
     if given.write and (given.short or given.only):
         parser.error("--write needs a whole run")
