@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,10 +24,11 @@ from tests.postgres import Cluster
 
 from askdesk.cli.main import main
 from askdesk.core import owed
-from askdesk.core.errors import NoStore
+from askdesk.core.errors import InvalidSettings, NoStore
 from askdesk.core.model import Answer, Answered, Asker, Permission, Question
 from askdesk.core.store import Store
 from askdesk.open import open_store, open_upkeep
+from askdesk.stores.backup import back_up
 from askdesk.testing.store_contract import a_settlement, an_ask
 from askdesk.wire import record
 
@@ -365,6 +367,39 @@ def test_a_backup_writes_over_nothing(url: str, tmp_path: Path) -> None:
     assert lost == Ran(2, "", f"askdesk: {tmp_path / 'none'}: there is no such folder\n")
 
 
+@pytest.mark.parametrize("comes_meanwhile", [False, True])
+def test_a_backup_writes_over_nothing_where_a_file_can_have_no_second_name(
+    comes_meanwhile: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a stick with exFAT."""
+    url, backup = str(tmp_path / "desk.db"), tmp_path / "backup.db"
+
+    def link(source: Path, target: Path) -> None:
+        if comes_meanwhile:
+            target.write_bytes(b"precious")
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    async def back_up_there() -> None:
+        upkeep = await open_upkeep(url)
+        try:
+            await back_up(upkeep, backup, (), lambda *_: None)
+        finally:
+            await upkeep.close()
+
+    at(url, fill)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", link)
+        with pytest.raises(InvalidSettings, match="came there meanwhile") if comes_meanwhile else nullcontext():
+            asyncio.run(back_up_there())
+
+    assert sorted(os.listdir(tmp_path)) == ["backup.db", "desk.db"]
+    if comes_meanwhile:
+        assert backup.read_bytes() == b"precious"
+    else:
+        assert backup.stat().st_mode & 0o777 == 0o600
+        assert at(str(backup), everything) == at(url, everything)
+
+
 def test_a_backup_is_whole_while_agents_ask_and_people_answer(url: str, tmp_path: Path) -> None:
     """Each ask is there as it was at one moment: what was added before another one is there where that is."""
     at(url, fill_long)
@@ -499,13 +534,52 @@ def test_what_somebody_else_put_into_a_desk_is_named(url: str, cluster: Cluster)
     at(url, fill)
     if url.startswith("postgresql:"):
         sql(url, cluster, "CREATE RULE never AS ON DELETE TO @asks DO INSTEAD NOTHING")
-        named = "not ours: rule never"
+        sql(url, cluster, "CREATE VIEW @seen AS SELECT id FROM @asks")
+        sql(
+            url,
+            cluster,
+            "CREATE TRIGGER always BEFORE UPDATE ON @asks EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        )
+        named = "not ours: rule never, table notes, trigger always, view seen"
     else:
         sql(url, cluster, "CREATE TRIGGER never AFTER UPDATE ON asks BEGIN SELECT 1; END")
-        sql(url, cluster, "CREATE TABLE notes (text)")
         named = "not ours: table notes, trigger never"
+    sql(url, cluster, "CREATE TABLE @notes (text text)")
 
     assert wrong(askdesk("store", "check", "--json")) == {"tables": named}
+
+
+def test_it_is_named_whoever_the_desk_belongs_to(postgres: str, cluster: Cluster) -> None:
+    """Whose name is that of our schema has it on the search path, as in docs/deploy.md: names are told without it."""
+    cluster.sql("CREATE ROLE askdesk LOGIN SUPERUSER")
+    url = postgres.replace("ana@", "askdesk@")
+    try:
+        at(url, fill)
+        assert wrong(askdesk("store", "check", "--store", url, "--json")) == {}
+        sql(url, cluster, "CREATE RULE never AS ON DELETE TO @asks DO INSTEAD NOTHING")
+        sql(
+            url,
+            cluster,
+            "CREATE TRIGGER always BEFORE UPDATE ON @asks EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        )
+        told = wrong(askdesk("store", "check", "--store", url, "--json"))
+    finally:
+        cluster.sql("DROP SCHEMA askdesk CASCADE", database=url.rpartition("/")[2])
+        cluster.sql("DROP ROLE askdesk")
+    assert told == {"tables": "not ours: rule never, trigger always"}
+
+
+def test_a_text_that_is_none_is_told_of_and_no_backup_is_made_of_it(file: Path, cluster: Cluster) -> None:
+    """SQLite's own look at the file finds nothing wrong there."""
+    at(str(file), fill)
+    sql(str(file), cluster, f"UPDATE @asks SET record = CAST(x'7bff' AS TEXT) WHERE id = '{an_ask(4).id}'")  # noqa: S608
+    ran = askdesk("store", "check", "--json")
+    damaged = f"{file}: damaged: a text in it is not UTF-8; restore a backup"
+
+    assert (ran.code, findings(ran)["integrity"], wrong(ran)) == (1, "ok", {"reading": damaged})
+    assert askdesk("show", an_ask(4).id) == Ran(1, "", f"askdesk: {damaged}\n")
+    assert askdesk("store", "backup", str(file.with_name("backup.db"))) == Ran(1, "", f"askdesk: {damaged}\n")
+    assert os.listdir(file.parent) == ["desk.db"]
 
 
 @pytest.mark.parametrize("where", [0.3, 0.5, 0.9])

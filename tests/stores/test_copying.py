@@ -290,6 +290,20 @@ async def test_documents_that_were_touched_there_are_not_written_over(way: tuple
     assert await contents(there) == before
 
 
+async def test_documents_follow_also_where_nothing_was_asked_yet(way: tuple[Desk, Desk]) -> None:
+    """As where a server was set up, and its tokens were made."""
+    here, there = way
+    for name in ("kept", "revoked", "removed"):
+        await here.store.shelf.put(f"token/{name}", '"made"')
+    await copied(here, there)
+    await here.store.shelf.put("token/revoked", '"revoked"')
+    await here.store.shelf.put("token/removed", None)
+    found = await copied(here, there)
+
+    assert found == Copied(0, 0, 2, found.sha256, 0)
+    assert await contents(there) == await contents(here) == ([], {"token/kept": '"made"', "token/revoked": '"revoked"'})
+
+
 async def test_what_an_earlier_copy_from_another_store_brought_is_not_taken_for_ours(desks: Desks) -> None:
     """At the very path of the one that was copied first."""
     first, there = await desks.open(SQLITE, "here"), await desks.open(POSTGRES, "there")

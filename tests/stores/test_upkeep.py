@@ -30,6 +30,7 @@ pytestmark = pytest.mark.anyio
 Sql: TypeAlias = Callable[[str], list[Any]]
 
 TOMORROW = NOON + timedelta(days=1)
+SECONDS = 30  # for what takes a moment, and would take minutes
 
 
 @pytest.fixture(scope="module")
@@ -467,6 +468,20 @@ async def test_a_desk_that_an_older_version_left_is_read_as_it_is(upkeep: Upkeep
 
     assert [finding for finding in findings if finding.wrong] == []
     assert findings[0].says == "1001; whoever works here next brings it to 1002"
+
+
+async def test_leaving_a_snapshot_ends_what_was_begun_in_it(tmp_path: Path) -> None:
+    url = str(tmp_path / "desk.db")
+    async with opened(url) as upkeep:
+        with closing(apsw.Connection(url)) as database:
+            database.pragma("ignore_check_constraints", True)
+            database.execute("CREATE TABLE slow (x CHECK (length(hex(randomblob(20000000))) > 0))")  # to look at
+            database.execute("INSERT INTO slow SELECT value FROM json_each(?)", (str([0] * 3000),))
+        async with asyncio.timeout(SECONDS):
+            with pytest.raises(TimeoutError):
+                async with upkeep.snapshot() as moment, asyncio.timeout(0.3):
+                    await moment.look()
+        assert await upkeep.count() == Count(0, 0, 0)
 
 
 async def test_closing_ends_what_was_begun(upkeep: Upkeep, url: str) -> None:

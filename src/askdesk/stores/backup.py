@@ -6,6 +6,7 @@ none is ever written over.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +17,8 @@ from askdesk.stores.copying import Copied, same
 from askdesk.stores.sqlite_connection import Place
 from askdesk.stores.sqlite_upkeep import SQLiteUpkeep
 from askdesk.stores.upkeep import Heard, Upkeep
+
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # what file systems of sticks and of some networks say
 
 
 async def back_up(store: Upkeep, path: Path, passing: Iterable[str], heard: Heard) -> Copied:
@@ -66,11 +69,21 @@ def _belonging(path: Path) -> tuple[Path, ...]:
 def _put_in_place(beside: Path, path: Path) -> None:
     _write_through(beside, os.O_RDWR)
     try:
-        os.link(beside, path)
+        _link(beside, path)
     except FileExistsError:
         raise InvalidSettings(f"{path}: came there meanwhile, and a backup writes over nothing") from None
     if os.name == "posix":  # elsewhere a folder cannot be opened, and need not be
         _write_through(path.parent, os.O_RDONLY)
+
+
+def _link(beside: Path, path: Path) -> None:
+    try:
+        os.link(beside, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # nobody else's place from now on
+        beside.replace(path)
 
 
 def _write_through(path: Path, flags: int) -> None:

@@ -97,7 +97,7 @@ class _Copying:
         self._source, self._target = source, target
         self._passing, self._heard = passing, heard
         self._mark = f"{COPIED}{here()[0]}:{source.address}"
-        self._is_known = False  # whether the target has asks of this very source, so that the mark is about it
+        self._is_known = False  # whether the target has something of this very source, so that the mark is about it
 
     async def place(self) -> int:
         """Up to which change the target has everything; StoreClash where anything there is in the way."""
@@ -138,7 +138,9 @@ class _Copying:
 
     def _document_changes(self, ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[Change]:
         wanted = lasting(ours, self._passing)
-        copied = _read(theirs.get(self._mark)) if self._is_known else {}
+        copied = _read(theirs.get(self._mark))
+        if not (self._is_known or _has_some(theirs, copied, wanted)):
+            copied = {}
         changes = [
             Change(name, theirs.get(name), wanted.get(name))
             for name in {**wanted, **copied}
@@ -172,6 +174,11 @@ class _Copying:
             yield asks, await self._target.standing(asks)
             place, done = asks[-1].changed, done + len(asks)
             self._heard(what, done, total)
+
+
+def _has_some(theirs: Mapping[str, str], copied: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether anything that was copied is the same in both still: names of documents hold random numbers."""
+    return any(name in copied and theirs.get(name) == value for name, value in wanted.items())
 
 
 def _is_untouched(change: Change, copied: Mapping[str, str]) -> bool:

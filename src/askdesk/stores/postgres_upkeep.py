@@ -33,6 +33,7 @@ from askdesk.stores.upkeep import (
     indexed,
     outstanding,
     schema,
+    strangers,
 )
 
 T = TypeVar("T")
@@ -132,9 +133,9 @@ class PostgresUpkeep:
 
     async def _look(self, connection: Connection) -> list[Finding]:
         version, known = await self._versions(connection)
-        things = [row["thing"] for row in await _fetch(connection, "upkeep_things")]
-        words = f"not ours: {', '.join(things)}" if things else "nothing but ours"
-        findings = [schema(version, known), Finding("tables", words, wrong=bool(things))]
+        findings = [schema(version, known)]
+        if version <= known:
+            findings.append(strangers([row["thing"] for row in await _fetch(connection, "upkeep_things")]))
         if await connection.fetchval("SELECT to_regclass('askdesk.search_upto')") is None:
             return findings  # an older version was the last to write here
         return [*findings, indexed(*(await _fetch(connection, "upkeep_searched"))[0])]

@@ -26,7 +26,7 @@ Operation: TypeAlias = Callable[[apsw.Connection], T]
 Identity: TypeAlias = tuple[int, int]
 """Which file it is: its device and inode."""
 
-FOREIGN = (apsw.Error, OSError, UnicodeEncodeError)
+FOREIGN = (apsw.Error, OSError, UnicodeError)
 _APPLICATION_ID = 0x41534B44  # "ASKD"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NOT_SYNCED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
@@ -113,6 +113,8 @@ class Place:
         """An error of SQLite or the file system, one of FOREIGN, as ours; it may be the latest of a connection."""
         if isinstance(error, UnicodeEncodeError):
             return StoreGone(f"{self.path}: its path is not UTF-8, which SQLite needs")
+        if isinstance(error, UnicodeDecodeError):  # SQLite takes any bytes for a text, and never looks at them
+            return StoreCorrupt(f"{self.path}: damaged: a text in it is not UTF-8; restore a backup")
         if isinstance(error, OSError):
             kind = StoreFull if error.errno in _NO_ROOM else StoreGone
             return kind(f"{self.path}: {error.strerror or error}")

@@ -36,6 +36,7 @@ from askdesk.stores.upkeep import (
     indexed,
     outstanding,
     schema,
+    strangers,
 )
 
 T = TypeVar("T")
@@ -162,6 +163,7 @@ class SQLiteUpkeep:
         try:
             yield self
         finally:
+            self._interrupt()
             await self._query(lambda database: database.execute("ROLLBACK"))
 
     async def write_file(self, path: Path, heard: Heard) -> None:
@@ -179,10 +181,14 @@ class SQLiteUpkeep:
         if self._closed:
             return
         self._closed = True
-        if self._running and not self._running.done():  # its caller has gone
-            self._connection.interrupt()
+        self._interrupt()
         await self._run(self._connection.close)
         self._thread.shutdown()
+
+    def _interrupt(self) -> None:
+        """End what runs still, whose caller has gone: nothing else could run before it."""
+        if self._running and not self._running.done():
+            self._connection.interrupt()
 
     async def _query(self, query: Operation[T]) -> T:
         return await self._run(lambda: self._connection.query(query))
@@ -298,9 +304,7 @@ def _things(database: apsw.Connection) -> Finding:
     with closing(apsw.Connection(":memory:")) as made:
         migrate_sqlite(made)
         ours = {thing for (thing,) in _fetch(made, _THINGS)}
-    strange = sorted({thing for (thing,) in _fetch(database, _THINGS)} - ours)
-    words = f"not ours: {', '.join(strange)}" if strange else "nothing but ours"
-    return Finding("tables", words, wrong=bool(strange))
+    return strangers(sorted({thing for (thing,) in _fetch(database, _THINGS)} - ours))
 
 
 def _has_search(database: apsw.Connection) -> bool:

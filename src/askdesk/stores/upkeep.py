@@ -193,6 +193,11 @@ def schema(version: int, known: int) -> Finding:
     )
 
 
+def strangers(things: Sequence[str]) -> Finding:
+    """What is to be said of tables and the like that others made here."""
+    return Finding("tables", f"not ours: {', '.join(things)}" if things else "nothing but ours", wrong=bool(things))
+
+
 def check_schema(address: str, version: int, known: int) -> None:
     if version > known:
         raise StoreTooNew(f"{address}: its schema is {version}; this askdesk knows all of it up to {known}: upgrade it")
