@@ -102,6 +102,8 @@ def test_without_apprise_it_tells_what_to_install() -> None:
     message = "askdesk: apprise is not installed: pip install 'askdesk[notify]'\n"
 
     assert without_apprise("notify", "test", "--notify", "ntfy://x") == Ran(1, "", message)
+    served = without_apprise("serve", "--port", "0", "--no-link", "--notify", "ntfy://x")
+    assert (served.code, served.err) == (1, message)
 
 
 def test_help_teaches_urls() -> None:

@@ -20,9 +20,12 @@ import pytest
 from tests.cli.command import Ran, askdesk, posted
 from tests.terminal import Terminal
 
+from askdesk.cli import serve
+from askdesk.core.desk import Desk
 from askdesk.core.model import Question
 from askdesk.core.store import Document
 from askdesk.open import open_desk
+from askdesk.stores.memory import MemoryStore
 
 OPENED = {"Sec-Fetch-Site": "none"}  # as a browser says of what a person opened
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/sign-in\?code=([A-Za-z0-9_-]{32})")
@@ -125,6 +128,19 @@ def _read_until(connection: socket.socket, end: bytes) -> bytes:
     while end not in received:
         received += connection.recv(4096)
     return received
+
+
+def test_what_it_does_for_all_servers_and_cannot_go_on_with_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def keep() -> None:
+        raise ZeroDivisionError
+
+    async def main() -> None:
+        async with serve._for_all(Desk(MemoryStore()), "deadlines", keep), asyncio.timeout(10):
+            while not caplog.messages:  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert caplog.messages == ["deadlines: ended by an error, and is done again once the server is started anew"]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # noqa: S104 - refused

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 from email.utils import parsedate_to_datetime
 
 import pytest
-from tests.server.running import QUESTIONS, Answer, Running, running
+from tests.server.running import ANSWERED, QUESTIONS, Answer, Running, running
 
 from askdesk.core.desk import Desk
 from askdesk.core.errors import StoreBusy, StoreFull, StoreGone
 from askdesk.core.model import Entry
+from askdesk.server import stamps, tokens
 from askdesk.server.guard import Origins
+from askdesk.server.tokens import Kind, Token
 from askdesk.stores.memory import MemoryStore
 from askdesk.testing.clock import FakeClock
 
@@ -241,6 +243,57 @@ async def test_every_route_that_takes_a_body_takes_json_alone(server: Running) -
     ):
         answer = await server.request(method, path, token=token, body={}, headers={"Content-Type": "text/plain"})
         assert (answer.status, answer.problem) == (415, "wrong-type")
+
+
+HOOK = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t", "tool_input": {}}
+
+
+async def was_read(server: Running, token: Token) -> None:
+    """The server knows whose request it is."""
+    await server.until(lambda: f"token/{token.id}" in server.service.recent._read)
+
+
+async def test_a_token_that_is_revoked_while_a_body_is_on_its_way_holds_for_nothing(server: Running) -> None:
+    ask_id = await server.post(await server.token())
+    sent_to: list[tuple[str, str, Kind, object]] = [
+        ("POST", "/v1/asks", "asker", {"questions": QUESTIONS}),
+        ("POST", f"/v1/asks/{ask_id}/settlement", "answerer", {"reply": ANSWERED, "submission": "s"}),
+        ("POST", f"/v1/asks/{ask_id}/withdrawal", "asker", {}),
+        ("POST", f"/v1/asks/{ask_id}/delivery", "asker", {}),
+        ("POST", "/v1/hooks/claude-code", "asker", HOOK),
+        ("PUT", "/v1/shelf/draft/x", "answerer", {"value": "1"}),
+    ]
+    for method, path, kind, body in sent_to:
+        token, text = await tokens.new_token(server.desk.shelf, kind, "x", now=server.desk.now())
+        sent = server.written(method, path, token=text, body=body)
+        async with server.client() as client:
+            await client.send(sent[:-1])
+            await was_read(server, token)
+            await tokens.revoke(server.desk.shelf, token.id, server.desk.now())
+            await client.send(sent[-1:])
+            answer = await client.answer(to=method)
+        assert (path, answer.status, answer.problem) == (path, 401, "unauthorized")
+    assert [entry.ask.id for entry in (await server.desk.page("open")).entries] == [ask_id]
+    assert await server.desk.shelf.get("draft/x") is None
+
+
+async def test_who_signs_out_while_a_form_is_on_its_way_has_sent_nothing(server: Running) -> None:
+    ask_id = await server.post(await server.token())
+    token, text = await tokens.new_token(server.desk.shelf, "page", "ana", now=server.desk.now())
+    form = f"form={stamps.form_proof(text)}&action=send&q0=0".encode()
+    headers = {
+        "Cookie": f"askdesk-{server.port}={text}",
+        "Origin": server.url,
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    sent = server.written("POST", f"/asks/{ask_id}", body=form, headers=headers)
+    async with server.client() as client:
+        await client.send(sent[:-1])
+        await was_read(server, token)
+        await tokens.revoke(server.desk.shelf, token.id, server.desk.now())
+        await client.send(sent[-1:])
+        assert (await client.answer(to="POST")).status == 401
+    assert (await server.desk.get(ask_id)).settlement is None
 
 
 async def test_a_get_takes_no_body(server: Running) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -10,6 +12,7 @@ from typing import Any, NamedTuple
 import asyncpg
 import pytest
 from tests.postgres import Cluster
+from tests.stores.on_postgres import LISTENING, Seen, until
 from tests.stores.verbs import VERBS, begin, seen
 
 from askdesk.core.errors import StoreBusy
@@ -128,3 +131,35 @@ async def test_where_no_connection_is_left_that_is_told_and_it_goes_on_once_ther
             before = await seen(other)
         assert before.open[0] == Entry(an_ask(1))
         assert await store.add(an_ask(9)) == an_ask(9)
+
+
+async def test_where_no_connection_is_left_a_slow_database_is_not_taken_for_one_that_is_cut_off(
+    cluster: Cluster, limited: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+    async with opened(limited) as store:
+        await store.add(an_ask(1))
+        heard = asyncio.Event()
+        store.hints(lambda _: heard.set())
+        await heard.wait()
+        connected = store._database.connected
+
+        async def counted() -> Any:
+            try:
+                return await connected()
+            except asyncpg.TooManyConnectionsError as error:
+                refused.append(str(error))
+                raise
+
+        monkeypatch.setattr(store._database, "connected", counted)
+        backends = Seen(cluster, limited)
+        (listener,) = backends.backends(LISTENING)
+        os.kill(listener, signal.SIGSTOP)
+        try:
+            await until(lambda: refused)
+        finally:
+            os.kill(listener, signal.SIGCONT)
+        beats = backends.beats()
+        await until(lambda: backends.beats() not in ([], beats))
+        assert backends.backends(LISTENING) == [listener]
+    assert refused == ['too many connections for role "ben"']

@@ -14,8 +14,9 @@ import pytest
 from tests.stores.cut_wire import CutWire, cut_wire
 from tests.stores.verbs import VERBS, Seen, Verb, begin, seen
 
-from askdesk.core.errors import StoreGone
+from askdesk.core.errors import StoreGone, VersionConflict
 from askdesk.core.model import Entry
+from askdesk.core.store import Store
 from askdesk.stores.postgres import PostgresStore
 from askdesk.testing.store_contract import an_ask
 
@@ -120,6 +121,31 @@ async def test_a_verb_comes_through_once_where_its_way_is_cut_once_and_else_the_
             place.wire.mend()
             await VERBS[name](hasty)
             assert await place.seen() == after
+
+
+async def test_who_may_not_have_removed_a_document_is_never_told_to_have_removed_it(place: Place) -> None:
+    """As a link that signs in once: where only the answer is lost, nobody knows who of two removed it."""
+
+    async def remove(store: Store) -> bool:
+        old = await store.shelf.get("old")
+        assert old is not None
+        try:
+            await store.shelf.put("old", None, expect=old.version)
+        except VersionConflict:
+            return False
+        return True
+
+    async with opened(place.wire.url) as store:
+        messages, after = await messages_of(place, store, remove)
+        told = []
+        for at in tried(messages, 20):
+            await come_back(place, store, remove)
+            place.wire.cut(at, for_good=False)
+            told.append(await remove(store))
+            place.wire.mend()
+            assert await place.seen() == after
+    assert told[0] is False  # only the answer was lost
+    assert told[-1] is True  # it was not even sent
 
 
 async def test_a_desk_that_is_made_over_a_way_that_is_cut_is_made_whole(postgres: str) -> None:

@@ -19,7 +19,10 @@ from tests.stores.on_postgres import LISTENING, Seen, opened, until
 from askdesk.core.clock import SystemClock
 from askdesk.core.desk import Desk
 from askdesk.core.model import Ask, Asker, Expired, Question
+from askdesk.stores import postgres_database
 from askdesk.stores.postgres import PostgresStore
+from askdesk.stores.postgres_database import DatabaseClock
+from askdesk.testing.clock import NOON
 from askdesk.testing.store_contract import a_settlement, an_ask
 
 pytestmark = pytest.mark.anyio
@@ -250,3 +253,13 @@ async def test_two_servers_whose_clocks_are_wrong_agree_on_what_is_due(
         assert [settlement and settlement.outcome for settlement in settlements] == [Expired()] * 4
         page = await desks[0].page("open")
         assert [entry.ask.id for entry in page.entries] == [ask.id for ask in asks[::2]]
+
+
+def test_an_answer_that_took_long_moves_no_clock_that_may_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_database, "passed", lambda: 100.0)
+    clock = DatabaseClock()
+    shown = []
+    for there, sent, received in ((0.0, 99.0, 101.0), (3.0, 100.0, 108.0), (1.0, 100.0, 100.5), (-60.0, 90.0, 110.0)):
+        clock.shows(NOON + timedelta(seconds=there), sent, received)
+        shown.append((clock.now() - NOON).total_seconds())
+    assert shown == [0.0, 0.0, 0.75, -60.0]

@@ -81,3 +81,31 @@ async def test_one_that_comes_too_late_is_let_go() -> None:
         while not let_go:  # noqa: ASYNC110
             await asyncio.sleep(0)
     assert let_go == ["postgresql://ana:pass@first:1/desk?x=y"]
+
+
+@pytest.mark.parametrize(
+    ("url", "each"),
+    [
+        ("postgresql://ana:p%2Fw@one:1,two:2/desk?x=y", ["ana:p%2Fw@one:1/desk?x=y", "ana:p%2Fw@two:2/desk?x=y"]),
+        ("postgresql://ana@/desk?host=one,two&port=1,2", ["ana@/desk?host=one&port=1", "ana@/desk?host=two&port=2"]),
+        ("postgresql://ana@/desk?host=one,two&port=1", ["ana@/desk?host=one&port=1", "ana@/desk?host=two&port=1"]),
+        (
+            "postgresql://ana@/desk?host=one,/a b&x=y%26z",
+            ["ana@/desk?x=y%26z&host=one", "ana@/desk?x=y%26z&host=%2Fa%20b"],
+        ),
+        ("postgresql://ana@/desk?host=one,two,three&port=1,2", ["ana@/desk?host=one,two,three&port=1,2"]),
+        ("postgresql://ana@/desk?host=/var/run", ["ana@/desk?host=/var/run"]),
+        ("postgresql:///desk", ["/desk"]),
+    ],
+)
+async def test_several_hosts_stand_where_one_would_or_among_the_parameters(url: str, each: list[str]) -> None:
+    tried: list[str] = []
+
+    async def connect(url: str) -> None:
+        tried.append(url.removeprefix("postgresql://"))
+        raise OSError
+
+    hosts = Hosts(url)
+    with pytest.raises(OSError):  # noqa: PT011 - ours
+        await hosts.first(connect)
+    assert (tried, hosts.are_several) == (each, len(each) > 1)

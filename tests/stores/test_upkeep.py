@@ -12,15 +12,16 @@ from typing import Any, TypeAlias
 import apsw
 import pytest
 from tests.postgres import Cluster
+from tests.stores.on_postgres import Seen
 
 from askdesk.core import owed
 from askdesk.core.errors import NoStore, StoreClash, StoreTooNew
 from askdesk.core.model import Ask, Asker, Entry
 from askdesk.core.store import Store
 from askdesk.open import open_store, open_upkeep
-from askdesk.stores import postgres_database
+from askdesk.stores import postgres_database, postgres_upkeep
 from askdesk.stores.rows import microseconds
-from askdesk.stores.upkeep import MOST_ASKS, MOST_CHARACTERS, Change, Count, KeptAsk, Removed, Upkeep
+from askdesk.stores.upkeep import MOST_ASKS, MOST_CHARACTERS, Change, Count, KeptAsk, Removed, Upkeep, outstanding
 from askdesk.testing.clock import NOON
 from askdesk.testing.store_contract import HOSTILE_TEXTS, a_settlement, an_ask
 from askdesk.wire import record
@@ -282,6 +283,26 @@ async def test_a_change_that_was_made_already_is_no_clash(upkeep: Upkeep) -> Non
     await upkeep.change(changes)
 
     assert await upkeep.documents() == {"a": "1", "b": ""}
+
+
+async def test_a_process_that_stands_still_in_the_midst_of_a_change_keeps_nobody_waiting_and_makes_it_later(
+    postgres: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_upkeep, "_NO_STANDING_STILL", "SET LOCAL idle_in_transaction_session_timeout = '50ms'")
+    backends = Seen(cluster, postgres)
+    ended: list[int] = []
+
+    def stand_still(*given: Any) -> Any:
+        if not ended:
+            ended.extend(backends.backends("state = 'idle in transaction'"))
+            while backends.backends(f"pid = {ended[0]}"):
+                pass
+        return outstanding(*given)
+
+    monkeypatch.setattr(postgres_upkeep, "outstanding", stand_still)
+    async with opened(postgres) as upkeep:
+        await upkeep.change([Change("a", None, "1")])
+        assert (len(ended), await upkeep.documents()) == (1, {"a": "1"})
 
 
 async def test_documents_stand_in_the_order_of_their_names(upkeep: Upkeep) -> None:

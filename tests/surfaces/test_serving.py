@@ -65,6 +65,18 @@ async def test_a_server_shows_signs_of_life(desk: Desk, clock: FakeClock, monkey
             await asyncio.sleep(0.001)
 
 
+async def test_a_server_that_ends_waits_no_longer_than_a_moment_for_a_store_that_is_away(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def put(name: str, value: str | None) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(serving, "_LEAVING_SECONDS", 0.01)
+    async with asyncio.timeout(10):
+        async with serving.serving(desk, HERE):
+            monkeypatch.setattr(desk.shelf, "put", put)
+
+
 async def test_a_server_of_this_machine_whose_process_has_ended_is_gone_at_once(desk: Desk) -> None:
     await serving.begin(desk.shelf, HERE, desk.now())
     (note,) = await notes(desk)

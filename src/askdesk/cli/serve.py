@@ -17,6 +17,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from askdesk.core.desk import Desk
     from askdesk.server.run import Address
     from askdesk.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -123,12 +126,18 @@ async def _for_all(desk: Desk, name: str, work: Callable[[], Coroutine[Any, Any,
     """Beside the server, do what one of all servers on a store does for the others, where the store can elect one."""
     alone = getattr(desk.store, "alone", None)  # a PostgresStore's
     working = asyncio.ensure_future(alone(name, work) if alone else work())
+    working.add_done_callback(partial(_tell_operator, name))
     try:
         yield
     finally:
         working.cancel()
-        with suppress(asyncio.CancelledError):
-            await working
+        await asyncio.wait([working])
+
+
+def _tell_operator(name: str, ended: asyncio.Future[None]) -> None:
+    """Nothing here should end by itself; where it does, the server goes on, and nobody would know."""
+    if not ended.cancelled() and (error := ended.exception()):
+        log.error("%s: ended by an error, and is done again once the server is started anew", name, exc_info=error)
 
 
 @asynccontextmanager
@@ -186,11 +195,15 @@ async def _notifying(given: Namespace, desk: Desk, url: str, settings: Settings)
         yield
         return
     from askdesk.surfaces.notify import Notifier
+    from askdesk.surfaces.through_apprise import ThroughApprise
+
+    send = ThroughApprise()  # here, so that whoever starts a server without it learns that at once
 
     async def notify() -> None:
         notifier = Notifier(
             desk,
             urls,
+            send=send,
             detail=settings.notify_detail,
             after=timedelta(seconds=settings.notify_after),
             again=timedelta(seconds=settings.notify_again) if settings.notify_again else None,

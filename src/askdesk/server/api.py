@@ -58,7 +58,7 @@ _encoder = msgspec.json.Encoder()
 
 
 async def post_ask(service: Service, request: Request, token: Token) -> ASGIApp:
-    raw = await json_body(request)
+    raw = await json_body(service, request, token)
     check_rate(service.asks, token, len(raw))
     new, body = await apart(raw, partial(_new_ask, service, raw))
     shelf_rules.check_asker(token, new.asker)
@@ -186,7 +186,7 @@ async def get_ask(service: Service, request: Request, token: Token) -> ASGIApp:
 
 
 async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
-    raw = await json_body(request)
+    raw = await json_body(service, request, token)
     new = await apart(raw, partial(read, service, raw, api.NewSettlement))
     if problems := text_problems("submission", new.submission, blank=False):  # the desk would make one up
         raise InvalidReply(problems)
@@ -206,7 +206,7 @@ async def settle(service: Service, request: Request, token: Token) -> ASGIApp:
 
 
 async def withdraw(service: Service, request: Request, token: Token) -> ASGIApp:
-    raw = await json_body(request)
+    raw = await json_body(service, request, token)
     new = await apart(raw, partial(read, service, raw, api.NewWithdrawal))
     entry = await known_ask(service, request, token)
     settlement = await service.desk.withdraw(entry.ask.id, new.reason)
@@ -218,7 +218,7 @@ async def withdraw(service: Service, request: Request, token: Token) -> ASGIApp:
 async def claude_hook(service: Service, request: Request, token: Token) -> ASGIApp:
     """An event of Claude Code's, answered once there is a decision. It may name files: those of another machine."""
     query = query_of(request, "mode", "seconds")
-    raw = await json_body(request)
+    raw = await json_body(service, request, token)
     check_rate(service.asks, token, len(raw))
     event = await apart(raw, partial(_event, service, raw))
     if event.name == "Ping":
@@ -277,7 +277,7 @@ async def get_document(service: Service, request: Request, token: Token) -> ASGI
 
 async def put_document(service: Service, request: Request, token: Token) -> ASGIApp:
     name: str = request.path_params["name"]
-    raw = await json_body(request)
+    raw = await json_body(service, request, token)
     given = await apart(raw, partial(read, service, raw, api.NewDocument))
     if (new := await shelf_rules.written(service, token, name, given)) is None:
         return Response(status_code=204)

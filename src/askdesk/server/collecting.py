@@ -84,7 +84,7 @@ def _asker(query: dict[str, str]) -> Asker:
 
 
 async def deliver(service: Service, request: Request, token: Token) -> ASGIApp:
-    raw = await json_body(request)
+    raw = await json_body(service, request, token)
     new = await apart(raw, partial(read, service, raw, api.NewDelivery))
     entry = await known_ask(service, request, token)
     asker = new.asker or entry.ask.asker

@@ -58,15 +58,17 @@ def check_size(body: Questions | Permission) -> None:
 
 
 async def check_still_valid(service: Service, token: Token) -> None:
-    """After a wait: a token may have been revoked meanwhile."""
+    """After whatever may have taken a while: a token may have been revoked meanwhile."""
     if not await tokens.is_still_valid(service.recent, token, service.desk.now()):
         raise Refused(401, "unauthorized", headers={"WWW-Authenticate": "Bearer"})
 
 
-async def json_body(request: Request) -> bytes:
+async def json_body(service: Service, request: Request, token: Token) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Refused(415, "wrong-type")
-    return await request.body()
+    raw = await request.body()
+    await check_still_valid(service, token)  # a body may take its time
+    return raw
 
 
 def read(service: Service, raw: bytes, kind: type[_T]) -> _T:

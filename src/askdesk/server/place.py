@@ -18,6 +18,7 @@ from askdesk.core.model import Ask, Entry
 from askdesk.server import stamps, tokens
 from askdesk.server.api import known_page
 from askdesk.server.doors import Endpoint, cookie_name, cookie_of
+from askdesk.server.given import check_still_valid
 from askdesk.server.problems import Refused
 from askdesk.server.service import Service
 from askdesk.server.tokens import Kind, Token
@@ -135,6 +136,7 @@ def set_cookie(service: Service, answer: Response, text: str) -> None:
 async def fields_of(place: Place) -> Fields:
     """What was filled in, where it comes from our own page."""
     fields = parsed(await place.request.body())
+    await check_still_valid(place.service, place.token)  # a body may take its time
     if not is_from_here(place.request):
         raise Refused(403, "wrong-origin")
     place.request.state.fields = fields

@@ -16,7 +16,6 @@ from askdesk.core.errors import (
     InvalidSettings,
     KeyReused,
     StoreBusy,
-    StoreError,
     StoreFull,
     UnknownAsk,
     VersionConflict,
@@ -89,7 +88,7 @@ def problem_of(error: Exception) -> ProblemDocument:
             return _problem(503, "store-busy")
         case StoreFull():
             return _problem(507, "store-full")
-        case StoreError() | AskdeskError():
+        case AskdeskError():
             return _problem(503, "store-unusable")  # its path and its words are for the operator's log
         case _:
             return _problem(500, "failed")

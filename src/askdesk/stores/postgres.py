@@ -41,7 +41,7 @@ class PostgresStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sure = _Sure(database)
+        self._sure = _Together(self._make_sure)
         self.shelf = PostgresShelf(database, self._sure)
         self._index = Index(database)
         self._hints = Hints()
@@ -100,7 +100,7 @@ class PostgresStore:
             if await asyncio.shield(adding):
                 return ask
             if rows := await self._kept_before(ask):
-                await self._sure.made()
+                await self._sure.send(None)
                 return record.decode_ask(rows[0]["record"])
             # Else another database took the place of the one in which it was found, and has never heard of it.
 
@@ -135,7 +135,7 @@ class PostgresStore:
                 raise UnknownAsk(ask_id)
             standing, deadline = rows[0]["settlement"], rows[0]["deadline"]
             if standing is not None:
-                await self._sure.made()
+                await self._sure.send(None)
                 return record.decode_settlement(standing)
             if deadline is not None and deadline <= now:  # by now it is; whenever it was, it is settled as expired
                 await self._settling.send(_Settled(ask_id, record.encode(expiry(settlement.at)), -BEYOND))
@@ -150,6 +150,11 @@ class PostgresStore:
         for ask_id, changed in settled.items():
             self._told(ask_id, changed)
         return [item.ask_id in settled and first[item.ask_id] is item for item in items]
+
+    async def _make_sure(self, items: list[None]) -> list[None]:
+        """What was found in the database becomes as durable as what was written there."""
+        await self._database.fetch("sure")
+        return items
 
     def _told(self, ask_id: str, changed: int, *, new: bool = False) -> None:
         if self._session.is_news(changed):
@@ -197,7 +202,7 @@ class PostgresStore:
 class PostgresShelf:
     """Documents in the same database."""
 
-    def __init__(self, database: Database, sure: _Sure) -> None:
+    def __init__(self, database: Database, sure: _Together[None, None]) -> None:
         self._database, self._sure = database, sure
 
     async def get(self, name: str) -> Document | None:
@@ -216,9 +221,11 @@ class PostgresShelf:
             there = await self.get(name)
             found = there.version if there else 0
             if found != expect:
-                if write.tries > 1 and (there.value if there else None) == value:
-                    await self._sure.made()
-                    return there  # written by an earlier try, of which only the answer was lost
+                # Written by an earlier try, of which only the answer was lost. Who removed what is gone nobody can
+                # tell, and only one may have: a link signs in once.
+                if write.tries > 1 and there is not None and there.value == value:
+                    await self._sure.send(None)
+                    return there
                 raise VersionConflict(name, expect, found)
             if value is None:
                 return None  # nothing was to be there, and nothing is
@@ -316,21 +323,3 @@ class _Together(Generic[_Item, _Result]):
     async def close(self) -> None:
         if self._sending:
             await asyncio.wait([self._sending])
-
-
-class _Sure:
-    """Makes what was found in the database as durable as what was written there, for all who found something."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._sending = _Together(self._made)
-
-    async def made(self) -> None:
-        await self._sending.send(None)
-
-    async def _made(self, items: list[None]) -> list[None]:
-        await self._database.fetch("sure")
-        return items
-
-    async def close(self) -> None:
-        await self._sending.close()

@@ -55,13 +55,14 @@ _WHAT_IT_TAKES = (
     "postgresql://user:password@host:5432/database, with / ? # @ % : in a password as %2F %3F %23 %40 %25 %3A"
 )
 LOCKED, NOT_ALLOWED = _errors.LockNotAvailableError, _errors.InsufficientPrivilegeError
+TOO_MANY = _errors.TooManyConnectionsError
 # What a database says of a moment that passes: it starts, stops, fails over or is busy, or the way to it is cut.
 _PASSING = (
     *(OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError, _errors.PostgresConnectionError),
-    *(_errors.OperatorInterventionError, _errors.ReadOnlySQLTransactionError, _errors.TooManyConnectionsError),
-    *(_errors.LockNotAvailableError, _errors.TransactionRollbackError),
+    *(_errors.OperatorInterventionError, _errors.ReadOnlySQLTransactionError, TOO_MANY),
+    *(LOCKED, _errors.TransactionRollbackError, _errors.IdleInTransactionSessionTimeoutError),
 )
-_BUSY = (_errors.TooManyConnectionsError, _errors.LockNotAvailableError, _errors.QueryCanceledError)
+_BUSY = (TOO_MANY, _errors.LockNotAvailableError, _errors.QueryCanceledError)
 _NO_ROOM = (_errors.DiskFullError, _errors.OutOfMemoryError)
 # What it says of what it was given, perhaps by a rule of whoever looks after it.
 _REFUSED = (
@@ -73,6 +74,7 @@ _DAMAGED = (_errors.DataCorruptedError, _errors.IndexCorruptedError)
 _WRITING = ("add", "settle", "expire")
 # The database itself gives up first: a statement that only we gave up could be carried out when nobody expects it.
 _CONNECT_SECONDS, _STATEMENT_SECONDS = 10.0, 12.0
+_LONGEST_SECONDS = 86_400.0  # of a statement of whoever looks at everything
 _PATIENCE_OF_THE_DATABASE = {
     "lock_timeout": "5s",
     "client_connection_check_interval": "1s",  # what nobody waits for any more is not carried out
@@ -110,8 +112,14 @@ class DatabaseClock(SystemClock):
         return self._seen + timedelta(seconds=passed() - self._at)
 
     def shows(self, there: datetime, sent: float, received: float) -> None:
-        """What the database's clock showed, somewhere between two moments of this machine's, as `passed` tells them."""
-        self._seen, self._at = there, (sent + received) / 2
+        """What the database's clock showed, somewhere between two moments of this machine's, as `passed` tells them.
+
+        An answer that took long tells little: what it does not contradict is known better already.
+        """
+        middle = (sent + received) / 2
+        known = self._seen + timedelta(seconds=middle - self._at)
+        if abs((there - known).total_seconds()) > (received - sent) / 2:
+            self._seen, self._at = there, middle
 
 
 def passed() -> float:
@@ -131,6 +139,7 @@ class Database:
         self._hosts = _hosts(url)
         self._connections = _Connections(self.connected, most)
         self._limits = _PATIENCE_OF_THE_DATABASE | (_HASTE_OF_THE_DATABASE if in_haste else {})
+        self._statement_seconds = _STATEMENT_SECONDS if in_haste else _LONGEST_SECONDS
         self._settings: dict[str, str] = {}
         self._process = os.getpid()
         self._until = math.inf  # which nothing is tried again
@@ -171,7 +180,7 @@ class Database:
             return await asyncpg.connect(
                 url,
                 timeout=_CONNECT_SECONDS,
-                command_timeout=_STATEMENT_SECONDS,
+                command_timeout=self._statement_seconds,
                 statement_cache_size=0 if self.is_proxied else 100,
                 server_settings={"application_name": "askdesk", **self._settings},
                 **self._that_takes_writes(),
@@ -206,7 +215,7 @@ class Database:
         for tries, pause in enumerate(pauses(), start=1):
             self.check_usable()
             try:
-                return await self._connections.run(sent)
+                return await self._connections.run(sent, patient_until)
             except FOREIGN as error:
                 pause = min(pause, _LONGEST_PAUSE)
                 is_too_late = time.monotonic() + pause >= patient_until and not isinstance(error, _Dropped)
@@ -281,7 +290,9 @@ def _words(error: BaseException) -> str:
         return "did not answer in time"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be reached ({error.strerror})"
-    return " ".join(str(error).split()) or type(error).__name__
+    # A database's own words may go on with what it was given: "Failing row contains …".
+    words = error.args[0] if isinstance(error, asyncpg.PostgresError) and error.args else error
+    return " ".join(str(words).split()) or type(error).__name__
 
 
 class _Dropped(ConnectionAbortedError):
@@ -307,8 +318,10 @@ class _Connections:
         self._is_over = False
         self._closing = asyncio.Lock()
 
-    async def run(self, work: Work[T]) -> T:
-        async with self._room:
+    async def run(self, work: Work[T], patient_until: float) -> T:
+        """Do something with one of them; TimeoutError where none was free until a moment of the monotonic clock."""
+        await self._room_until(patient_until)
+        try:
             if self._is_over:
                 raise _Dropped
             connection = await self._taken()
@@ -327,6 +340,16 @@ class _Connections:
                 self._used.discard(connection)
             self._idle.append(connection)
             return result
+        finally:
+            self._room.release()
+
+    async def _room_until(self, patient_until: float) -> None:
+        """Where the database is silent all are in use for long, and who waits for one must hear of that in time."""
+        if self._room.locked():
+            async with asyncio.timeout(max(patient_until - time.monotonic(), 0)):
+                await self._room.acquire()
+        else:
+            await self._room.acquire()
 
     async def _taken(self) -> Connection:
         while self._idle:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 _HEAD_START_SECONDS = 0.5  # which each host has before the next one is tried as well
 
@@ -20,12 +20,7 @@ class Hosts:
     """Each with its URL; the one that could be written to last comes first."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        user, at, places = parts.netloc.rpartition("@")
-        several = places.split(",")
-        self._urls = [url]
-        if len(several) > 1:
-            self._urls = [parts._replace(netloc=f"{user}{at}{place}").geturl() for place in several]
+        self._urls = _each(url)
 
     @property
     def are_several(self) -> bool:
@@ -52,6 +47,21 @@ class Hosts:
             for late in trying:
                 late.cancel()
                 late.add_done_callback(let_go)
+
+
+def _each(url: str) -> list[str]:
+    """The URL of each host: they stand where one would, or among the parameters."""
+    parts = urlsplit(url)
+    user, at, places = parts.netloc.rpartition("@")
+    if places:
+        return [parts._replace(netloc=f"{user}{at}{place}").geturl() for place in places.split(",")]
+    given = dict(parse_qsl(parts.query))
+    hosts, ports = given.pop("host", "").split(","), given.pop("port", "").split(",")
+    if len(hosts) == 1 or len(ports) not in (1, len(hosts)):  # the latter is told by whoever connects
+        return [url]
+    each = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=True)
+    queries = [{**given, "host": host, **({"port": port} if port else {})} for host, port in each]
+    return [parts._replace(query=urlencode(query, quote_via=quote)).geturl() for query in queries]
 
 
 def let_go(late: asyncio.Future[Any]) -> None:

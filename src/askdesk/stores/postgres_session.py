@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from askdesk.core.hints import Hints
-from askdesk.stores.postgres_database import FOREIGN, LOCKED, Connection, Database, Record, passed, statement
+from askdesk.stores.postgres_database import FOREIGN, LOCKED, TOO_MANY, Connection, Database, Record, passed, statement
 from askdesk.stores.postgres_election import Election
 from askdesk.stores.postgres_hosts import let_go
 
@@ -148,6 +148,8 @@ class Session:
             if not done:
                 waiting.append(asyncio.ensure_future(self._reach()))
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if answering not in done and isinstance(waiting[-1].exception(), TOO_MANY):  # it is there, and busy
+                    done, _ = await asyncio.wait([answering])
             first = answering if answering in done else waiting[-1]
             first.result()
             if first is not answering:

@@ -39,7 +39,8 @@ from askdesk.stores.upkeep import (
 T = TypeVar("T")
 Run: TypeAlias = Callable[[Work[Any]], Awaitable[Any]]
 
-_LONG = 86_400.0  # seconds that a look at everything may take
+# While a process stands still in the midst of a change, as after Ctrl-Z, everybody waits for its turn to end.
+_NO_STANDING_STILL = "SET LOCAL idle_in_transaction_session_timeout = '10s'"
 _CONNECTIONS = 2
 # Only with the first query is the moment fixed.
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT count(*) FROM askdesk.schema"
@@ -88,7 +89,7 @@ class PostgresUpkeep:
 
     async def keep(self, asks: Sequence[KeptAsk]) -> None:
         async def keep(connection: Connection) -> None:
-            async with connection.transaction(isolation="read_committed"):
+            async with _transaction(connection):
                 await connection.execute("SELECT askdesk.turn()")  # alone, so that what comes after it sees all before
                 standing = await _standing(connection, asks)
                 changes, clashes = compared(asks, standing)
@@ -105,7 +106,7 @@ class PostgresUpkeep:
 
     async def change(self, changes: Sequence[Change]) -> None:
         async def change(connection: Connection) -> None:
-            async with connection.transaction(isolation="read_committed"):
+            async with _transaction(connection):
                 values = await _fetch(connection, "upkeep_values", [change.name for change in changes])
                 left = outstanding(self.address, changes, dict(values))
                 await _fetch(connection, "upkeep_remove_documents", [change.name for change in left])
@@ -118,7 +119,7 @@ class PostgresUpkeep:
 
     async def remove(self, ids: Sequence[str], kinds: Sequence[str]) -> Removed:
         async def remove(connection: Connection) -> Removed:
-            async with connection.transaction(isolation="read_committed"):
+            async with _transaction(connection):
                 owed = {ask_of(row["name"]) for row in await _fetch(connection, "upkeep_owed", OWED)}
                 rows = await _fetch(connection, "upkeep_remove", [ask_id for ask_id in ids if ask_id not in owed])
                 names = [f"{kind}{row['id']}" for kind in kinds for row in rows]
@@ -147,7 +148,7 @@ class PostgresUpkeep:
     async def vacuum(self) -> Room:
         async def vacuum(connection: Connection) -> int:
             tables = ", ".join(row["name"] for row in await _fetch(connection, "upkeep_tables"))
-            await connection.execute(f"VACUUM (ANALYZE) {tables}", timeout=_LONG)
+            await connection.execute(f"VACUUM (ANALYZE) {tables}")
             return await _size(connection)
 
         before = await self._run(_size)
@@ -184,13 +185,20 @@ class PostgresUpkeep:
         return rows
 
 
+@asynccontextmanager
+async def _transaction(connection: Connection) -> AsyncIterator[None]:
+    async with connection.transaction(isolation="read_committed"):
+        await connection.execute(_NO_STANDING_STILL)
+        yield
+
+
 async def _fetch(connection: Connection, name: str, *values: object) -> list[Any]:
     rows: list[Any] = await connection.fetch(statement(name), *values)
     return rows
 
 
 async def _count(connection: Connection) -> Count:
-    return Count(*await connection.fetchrow(statement("upkeep_count"), timeout=_LONG))
+    return Count(*await connection.fetchrow(statement("upkeep_count")))
 
 
 async def _standing(connection: Connection, asks: Sequence[KeptAsk]) -> dict[str, KeptAsk]:

@@ -17,6 +17,7 @@ from askdesk.core.process import SIGN_OF_LIFE, SILENT, here, is_gone
 from askdesk.core.store import Shelf
 
 PREFIX = "serving/"
+_LEAVING_SECONDS = 1.0  # for a store that is away just then: whoever stops a server does not wait for long
 
 _Time = Annotated[datetime, Meta(tz=True)]
 
@@ -44,8 +45,9 @@ async def serving(desk: Desk, url: str) -> AsyncIterator[None]:
     finally:
         showing_life.cancel()
         await asyncio.wait((showing_life,))
-        with suppress(AskdeskError):  # it will be known by its silence
-            await desk.shelf.put(_name(note), None)
+        with suppress(AskdeskError, TimeoutError):  # it will be known by its silence
+            async with asyncio.timeout(_LEAVING_SECONDS):
+                await desk.shelf.put(_name(note), None)
 
 
 async def begin(shelf: Shelf, url: str, now: datetime) -> Serving:
