@@ -50,8 +50,8 @@ def measure(rounds: int) -> list[Ratio]:
         store = Path(folder) / "desk.db"
         asyncio.run(_answer(store))
         with _serving(store) as socket:
-            live = _measured("hook, with a server", 1.5, rounds, str(socket), store)
-        return [live, _measured("hook, without a server", 12, max(rounds // 4, 2), "-", store)]
+            live = _measured("hook, with a server; its question was answered before", 1.5, rounds, str(socket), store)
+        return [live, _measured("the same, without a server", 12, max(rounds // 4, 2), "-", store)]
 
 
 def _measured(name: str, aim: float, rounds: int, socket: str, store: Path) -> Ratio:

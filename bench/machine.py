@@ -6,8 +6,11 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
+import time
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 
 import apsw
 from tests.browser import NAMES
@@ -22,7 +25,33 @@ def machine() -> dict[str, str]:
         "processor": f"{os.cpu_count()} x {_processor()}",
         "memory": f"{memory:.0f} GiB",
         "system": f"{platform.system()} {platform.release().partition('-')[0]}, {platform.machine()}",
+        "disk": f"{_file_system()} that writes 4 kB through in {_write_through() * 1000:.2f} ms",
     }
+
+
+def is_in_memory() -> bool:
+    """Whether what is called durable here would be gone with the power."""
+    return _file_system() in ("tmpfs", "ramfs")
+
+
+def _file_system() -> str:
+    """Of the folder in which stores are made."""
+    told = subprocess.run(
+        ("stat", "--file-system", "--format=%T", tempfile.gettempdir()), capture_output=True, text=True, check=False
+    )
+    return told.stdout.strip().replace("ext2/ext3", "ext4") or "a disk"  # they share a number
+
+
+def _write_through() -> float:
+    """Seconds, the median."""
+    took = []
+    with tempfile.TemporaryFile(buffering=0) as file:
+        for _ in range(200):
+            started = time.perf_counter()
+            file.write(bytes(4096))
+            getattr(os, "fdatasync", os.fsync)(file.fileno())
+            took.append(time.perf_counter() - started)
+    return median(took)
 
 
 def _processor() -> str:

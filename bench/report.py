@@ -71,7 +71,7 @@ class Report(NamedTuple):
 
     def _about(self) -> str:
         machine, versions = self.machine, ", ".join(f"{name} {number}" for name, number in self.versions.items())
-        where = f"{machine['processor']}, {machine['memory']}, {machine['system']}"
+        where = f"{machine['processor']}, {machine['memory']}, {machine['system']}, {machine['disk']}"
         return f"Measured on {self.when:%Y-%m-%d}: {where}. {versions}."
 
     def raw(self) -> dict[str, Any]:
@@ -99,11 +99,15 @@ class Report(NamedTuple):
         return "\n".join([self._about(), "", SHORT_HEADING, *rows]) + "\n"
 
     def publish(self) -> None:
-        """As a part of the documents."""
-        pages.put(ROOT / "README.md", COMMAND, self.summary())
-        (ROOT / "docs" / "speed.md").write_text(self.document(), "utf-8")
-        (ROOT / "docs" / "pictures" / "growth.svg").write_text(self.picture(), "utf-8")
-        (ROOT / "docs" / "speed.json").write_text(self.samples(), "utf-8")
+        """As a part of the documents: all of it is made before any of it is written."""
+        texts = {
+            "README.md": pages.replaced((ROOT / "README.md").read_text("utf-8"), COMMAND, self.summary()),
+            "docs/speed.md": self.document(),
+            "docs/pictures/growth.svg": self.picture(),
+            "docs/speed.json": self.samples(),
+        }
+        for name, text in texts.items():
+            (ROOT / name).write_text(text, "utf-8")
 
 
 def _rounded(value: Any) -> Any:

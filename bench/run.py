@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import desks, growth, hook, log, mcp, memory, page, paint, peers, restart, server, start, two_servers
-from bench.machine import machine, versions
+from bench.machine import is_in_memory, machine, versions
 from bench.measure import Section
 from bench.report import Report, Result
 from bench.rows import fill_postgres, fill_sqlite
@@ -126,7 +126,7 @@ BENCHES: dict[str, Callable[[Run], Iterable[Result]]] = {
 
 
 def main() -> int:
-    given = _arguments()
+    given, around = _arguments(), machine()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # in order, as after Ctrl-C
     try:
         with _place_of_its_own(), ExitStack() as stack:
@@ -134,7 +134,7 @@ def main() -> int:
     except KeyboardInterrupt:
         _tell("stopped; nothing is kept")
         return 130
-    report = Report(datetime.now(UTC), machine(), versions(), results)
+    report = Report(datetime.now(UTC), around, versions(), results)
     print(report.tables())
     _tell(f"all samples are in {report.keep().relative_to(Path.cwd())}")
     if failed:
@@ -160,6 +160,8 @@ def _arguments() -> argparse.Namespace:
     given = parser.parse_args()
     if given.write and (given.short or given.only):
         parser.error("--write needs a whole run")
+    if given.write and is_in_memory():
+        parser.error(f"--write needs a disk, and {tempfile.gettempdir()} is in memory: TMPDIR names another folder")
     if given.only is None:
         given.only = [name for name in BENCHES if not (given.short and name == "peers")]
     return given

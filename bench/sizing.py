@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import uvloop
+from bench import pages
 from bench.machine import machine, versions
 from bench.running import ASK, ROOT, Running, asked, id_of, keys_of, length, serving
 from tests.postgres import Cluster
@@ -31,7 +32,7 @@ from askdesk.core.model import Answer, Answered, Question, Questions
 from askdesk.open import open_desk
 
 PAGE = ROOT / "docs" / "deploy.md"
-BEGIN, END = "<!-- measured by python -m bench.sizing --write -->\n", "<!-- until here -->\n"
+COMMAND = "python -m bench.sizing --write"
 _OF_ONE_TOKEN = 2000  # may wait at a time
 _AT_ONCE = 200  # asks that are put into a store
 _CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'askdesk'"
@@ -271,14 +272,6 @@ def about(load_average: float) -> str:
     )
 
 
-def with_tables(page: str, text: str) -> str:
-    """A page with a text between its two marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert end, f"there is no place for it: {BEGIN.strip()} … {END.strip()}"
-    return f"{before}{begin}\n{text}\n{end}{after}"
-
-
 def measured(load: Load) -> str:
     load_average, *_ = os.getloadavg()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -296,7 +289,7 @@ def main() -> None:
     text = measured(Load())
     sys.stdout.write(text)
     if write:
-        PAGE.write_text(with_tables(PAGE.read_text("utf-8"), text), "utf-8")
+        pages.put(PAGE, COMMAND, text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def measure(rounds: int) -> Ratio:
     for _ in range(rounds):
         floor.append(timed(lambda: _run(sys.executable, "-c", "pass")))
         ours.append(timed(lambda: _run(askdesk, "--help")))
-    return Ratio("askdesk --help", "python -c pass", 4, floor, ours)
+    return Ratio("askdesk --help", "python -c pass", 3, floor, ours)
 
 
 def _run(*command: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from bench import desks, growth, hook, log, mcp, memory, page, paint, restart, server, start, two_servers
+from bench import desks, growth, hook, log, mcp, memory, page, pages, paint, restart, server, start, two_servers
 from bench.growth import Curve
 from bench.measure import Figure, Ratio, Section, p99, shown
 from bench.plot import Panel, Series, small_multiples
@@ -51,7 +51,7 @@ def test_every_bench_measures_ours_and_its_floor_in_turns() -> None:
 
 def test_every_figure_is_measured() -> None:
     figures = [server.stream_memory(50), *server.idle_costs(0.1, 5, rest=0)]
-    assert [(each.unit, each.value >= 0) for each in figures] == [("kB", True), ("%", True), ("%", True)]
+    assert [(each.unit, each.value >= 0) for each in figures] == [("kB", True), *[("%", True)] * 3]
 
 
 def test_an_agent_and_a_person_at_two_servers_are_measured(cluster: Cluster) -> None:
@@ -106,7 +106,7 @@ RESULTS: list[Result] = [
 ]
 REPORT = Report(
     datetime(2026, 11, 18, 12, tzinfo=UTC),
-    {"processor": "2 x CPU", "memory": "4 GiB", "system": "Linux 6"},
+    {"processor": "2 x CPU", "memory": "4 GiB", "system": "Linux 6", "disk": "ext4"},
     {"Python": "3.11"},
     RESULTS,
 )
@@ -135,13 +135,21 @@ def test_times_have_three_digits_and_one_of_a_hundred_is_slower_than_most() -> N
 def test_the_document_and_the_raw_figures_hold_all_that_was_measured() -> None:
     document = REPORT.document()
     assert all(each.row() in document for each in RESULTS if isinstance(each, Ratio | Figure | Curve))
-    assert "Measured on 2026-11-18: 2 x CPU, 4 GiB, Linux 6. Python 3.11." in document
+    assert "Measured on 2026-11-18: 2 x CPU, 4 GiB, Linux 6, ext4. Python 3.11." in document
     assert document.count("(pictures/growth.svg)") == 1
     assert document.endswith("## Peers\n\n| others |\n")
     raw = json.loads(json.dumps(REPORT.raw()))
     assert [len(raw[name]) for name in ("ratios", "figures", "growth", "sections")] == [2, 2, 3, 1]
     assert raw["ratios"][0]["ours"] == RATIO.ours
     assert raw["growth"][1]["samples"] == {"100": [100, 100], "1000": [1000, 1000], "10000": [10_000, 10_000]}
+
+
+def test_a_table_takes_the_place_of_the_one_before_and_leaves_the_page_as_it_is() -> None:
+    page = "a\n<!-- measured by it -->\nold\n<!-- until here -->\nb\n"
+    assert pages.replaced(page, "it", "new\n") == page.replace("old", "\nnew\n")
+    assert pages.standing(page, "it") == "old\n"
+    with pytest.raises(AssertionError, match="there is no place for it"):
+        pages.replaced("a page without one", "it", "new")
 
 
 def test_the_plot_has_every_series_in_its_panel_and_a_legend() -> None:

@@ -84,7 +84,7 @@ def test_every_peer_is_measured_and_what_goes_wrong_with_one_is_told_in_its_row(
     listed = [
         stand_in("keeper", keeps="yes"),
         stand_in("forgetter", slow="yes"),
-        stand_in("breaker", breaks="yes"),
+        stand_in("breaker", breaks="no /home/ana/bin/peer today"),
         stand_in("stranger", "no-such-peer==1"),
     ]
 
@@ -98,7 +98,7 @@ def test_every_peer_is_measured_and_what_goes_wrong_with_one_is_told_in_its_row(
     assert [len(row.whole) for row in rows] == [12, 4, 0, 0]  # who is slow has three turns, and every tenth
     assert [len(row.woken) for row in rows] == [2, 2, 0, 0]
     assert [(len(row.ready), len(row.first)) for row in rows] == [(3, 3), (3, 3), (0, 0), (0, 0)]
-    assert [row.trouble for row in rows[:3]] == ["", "", "it last wrote: nothing works today"]
+    assert [row.trouble for row in rows[:3]] == ["", "", "it last wrote: no …/peer today"]
     assert "no-such-peer==1" in rows[3].trouble
     assert all(math.isclose(value, 4_000, rel_tol=1e-6) for value in rows[0].whole)
     assert all(math.isclose(value, 2_000, rel_tol=1e-6) for value in rows[0].woken)
@@ -108,7 +108,7 @@ def test_every_peer_is_measured_and_what_goes_wrong_with_one_is_told_in_its_row(
 
 def test_ours_must_not_fail() -> None:
     with pytest.raises(Failed, match="nothing works today"):
-        measured([stand_in("ours", breaks="yes")._replace(ours=True)], 1)
+        measured([stand_in("ours", breaks="nothing works today")._replace(ours=True)], 1)
 
 
 def test_a_program_is_killed_with_all_that_it_started(tmp_path: Path) -> None:

@@ -51,8 +51,9 @@ def _ours(where: str, *extras: str, more: str = "", **given: str) -> Peer:
 OURS = (
     _ours("one process, SQLite"),
     _ours(
-        "two processes on one SQLite file",
-        more="; looks every 25 ms for what others wrote, and every 100 ms after a quiet minute",
+        "two desks on one SQLite file",
+        more="; both are in one process here, as if in two; looks every 25 ms for what others wrote, and every 100 ms "
+        "after a quiet minute",
         apart="yes",
     ),
     _ours("a server, SQLite", "speed", servers="1"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -55,6 +57,12 @@ def _exchange(everybody: list[Measured], rounds: int, later: tuple[float, float]
                 one.attempt(one.exchange_later, pause)
 
 
+def _without_places(words: str) -> str:
+    """What may be published: the names of files, but neither where they are on this machine nor what it is called."""
+    words = re.sub(r"(?<![\w.])(?:/[\w.@+~-]+)+/", "…/", words)
+    return words.replace(name, "this machine") if (name := platform.node()) else words
+
+
 class Measured:
     """One peer under way, and what is known of it."""
 
@@ -75,7 +83,7 @@ class Measured:
         except (NotInstalled, Failed) as error:
             if self.peer.ours:
                 raise
-            self._known["trouble"] = str(error)
+            self._known["trouble"] = _without_places(str(error))
 
     def begin(self, stack: ExitStack) -> None:
         place = stack.enter_context(self._place())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-from bench import sizing
-from bench.sizing import BEGIN, END, PAGE, Load
+from bench import pages, sizing
+from bench.sizing import COMMAND, PAGE, Load
 
 LITTLE = Load(connections=(1, 2), waiting=(2, 4), servers=(1, 2), kept=4, seconds=0.1, idle_seconds=0.1, rest=0)
 
@@ -33,13 +32,7 @@ def test_every_row_of_the_tables_is_measured() -> None:
     ]
 
 
-def test_they_take_the_place_of_those_before_and_leave_the_page_as_it_is() -> None:
-    assert sizing.with_tables(f"a\n{BEGIN}old\n{END}b\n", "new\n") == f"a\n{BEGIN}\nnew\n\n{END}b\n"
-    with pytest.raises(AssertionError, match="there is no place for it"):
-        sizing.with_tables("a page without one", "new")
-
-
 def test_the_page_has_the_rows_that_would_be_measured() -> None:
-    page = PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
-    assert "durable asks a second, on 128 connections" in first_cells(page)
-    assert "10,000 agents that wait" in first_cells(page)
+    cells = first_cells(pages.standing(PAGE.read_text("utf-8"), COMMAND))
+    assert "durable asks a second, on 128 connections" in cells
+    assert "10,000 agents that wait" in cells

@@ -42,7 +42,8 @@ class Books(NamedTuple):
     woken: tuple[float, ...]  # how long after a fault an agent heard what was settled during it, of each
     went_on: tuple[float, ...]  # how long after each fault all had gone on, where the next one left time for it
     cut_short: int  # faults that did not
-    late: int  # how often an agent heard later than it should, after a fault or without one
+    slowest: float  # how long at most an agent heard nothing of a settlement, over a fault or without one
+    late: int  # how often it was longer than it should be
 
     @property
     def wrong(self) -> int:
@@ -59,7 +60,7 @@ class Books(NamedTuple):
             f"{self.acknowledged} asks acknowledged, {self.settled} settled, {self.failed} verbs failed and said so; "
             f"{self.lost} lost, {self.doubled} doubled, {self.settled_twice} settled twice, "
             f"{self.untold} winners untold, {self.told_otherwise} told otherwise, {self.left_open} left open, "
-            f"{self.overwritten} overwritten, {self.stuck} stuck, {self.late} late; "
+            f"{self.overwritten} overwritten, {self.stuck} stuck, {self.late} late, {self.slowest:.2f} s at most; "
             f"woken {_seconds(self.woken)}; all went on {_seconds(self.went_on)}, "
             f"and were cut short by the next fault {self.cut_short} times"
         )
@@ -98,6 +99,7 @@ def compare(folder: Path, doors: Iterable[Door], entries: Iterable[Entry], fault
         woken=tuple(seconds for seconds, over_a_fault in waits if over_a_fault),
         went_on=tuple(seconds for seconds in went_on if seconds < inf),
         cut_short=went_on.count(inf),
+        slowest=max((seconds for seconds, _ in waits), default=0.0),
         late=sum(seconds > WAKE_SECONDS for seconds, _ in waits),
     )
 

@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
+from tests.faults.alone import alone
 from tests.faults.history import History, violations
 from tests.faults.member import Doors, Part, Play, now, recorded
 from tests.faults.server import Server
@@ -266,9 +267,9 @@ def main() -> int:
     kinds = ["sqlite", "postgres"] if given.store == "both" else [given.store]
     is_right = True
     for kind in kinds:
-        with tempfile.TemporaryDirectory(prefix="askdesk-crowd-") as name, _store(kind, Path(name)) as store:
+        with alone("crowd") as folder, _store(kind, folder) as store:
             share = max(given.histories // len(kinds), 1)
-            figures = asyncio.run(record(store, Path(name), share, given.kills, given.seed))
+            figures = asyncio.run(record(store, folder, share, given.kills, given.seed))
         print(f"{kind}: {figures}", flush=True)
         is_right = is_right and figures.is_right
     return 0 if is_right else 1

@@ -102,7 +102,7 @@ def _doors_of_servers(folder: Path, near: str, far: str) -> Iterator[list[Door]]
     """An agent waits at one server, and a person settles at another one."""
     asker, answerer = asyncio.run(_tokens(near))
     with ExitStack() as ending:
-        servers = [Server(url, folder / "servers") for url in (near, far)]
+        servers = [Server(url, folder / "servers", ASKDESK_ASKS_A_MINUTE="1000000") for url in (near, far)]
         for server in servers:
             ending.callback(server.kill)
             asyncio.run(server.start())

@@ -14,7 +14,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
+from tests.faults.alone import alone
 from tests.faults.ledger import Ledger, lines
 
 from askdesk.core.desk import Desk
@@ -275,8 +275,8 @@ def main() -> int:
     if given.role:
         asyncio.run(play(given.role, given.folder, finish=given.finish))
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        counts = cycle(Path(folder), given.cycles, random.Random(given.seed))  # noqa: S311 - no secret
+    with alone("kill") as folder:
+        counts = cycle(folder, given.cycles, random.Random(given.seed))  # noqa: S311 - no secret
     print(f"kill: {given.cycles} cycles, {counts}")
     return 0 if counts.sound else 1
 

@@ -22,5 +22,14 @@ class Ledger:
 
 def lines(path: Path) -> list[Any]:
     """What a ledger holds; a line that was cut off by a kill does not count."""
-    text = path.read_text() if path.exists() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    return lines_from(path, 0)[0]
+
+
+def lines_from(path: Path, begin: int) -> tuple[list[Any], int]:
+    """What it holds from some byte on, and where that ends: after its last whole line."""
+    if not path.exists():
+        return [], begin
+    with path.open("rb") as file:
+        file.seek(begin)
+        whole, end, _ = file.read().rpartition(b"\n")
+    return [json.loads(line) for line in whole.splitlines()], begin + len(whole) + len(end)

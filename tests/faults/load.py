@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from tests.faults.ledger import Ledger, lines
+from tests.faults.ledger import Ledger, lines_from
 
 from askdesk.core.desk import Desk, new_id
 from askdesk.core.errors import AlreadySettled, StoreBusy, StoreGone, VersionConflict
@@ -92,15 +92,11 @@ class Load:
         for process in self.processes:
             process.check()
 
-    def count(self, *roles: Role) -> int:
-        """How much was written down so far."""
-        return sum(_done(process.ledger) for process in self.processes if process.door.role in roles)
-
     def goes_on(self) -> None:
         """Until every process has written down something more."""
-        before = {process.ledger: _done(process.ledger) for process in self.processes}
+        waited_for = [_Reader(process.ledger) for process in self.processes]
         end = time.monotonic() + _FIRST_WORD_SECONDS
-        while any(_done(ledger) == many for ledger, many in before.items()):
+        while waited_for := [reader for reader in waited_for if not reader.has_a_step()]:
             self.check()
             if time.monotonic() > end:
                 raise AssertionError(f"not all go on after {_FIRST_WORD_SECONDS:g} s")
@@ -117,9 +113,17 @@ class Load:
         self.stuck += sum(not person.ends(_STUCK_SECONDS) for person in people)
 
 
-def _done(ledger: Path) -> int:
-    """How many steps were taken; that one failed is none."""
-    return sum("failed" not in note for note in lines(ledger))
+class _Reader:
+    """What is written into a ledger from now on: all of it would take longer and longer to read."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
+        self._read = ledger.stat().st_size if ledger.exists() else 0
+
+    def has_a_step(self) -> bool:
+        """Whether there is one among what came since it was asked last; that one failed is none."""
+        notes, self._read = lines_from(self._ledger, self._read)
+        return any("failed" not in note for note in notes)
 
 
 @contextmanager

@@ -10,19 +10,20 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
+from tests.faults.alone import alone
 from tests.faults.books import Books
 from tests.faults.house import NOT_LOOKED_AT, House, house, house_of_two
 from tests.faults.pair import Loss, Pair
 from tests.faults.proxy import Cut
 from tests.postgres import Cluster
 
-_SAYS_SECONDS = 10.0
+_SAYS_SECONDS, _FOUND_SECONDS = 10.0, 60.0
 _BALLAST = (  # with which recovery takes long enough to be hit
     "CREATE TABLE IF NOT EXISTS ballast (text text)",
     "TRUNCATE ballast",
@@ -71,12 +72,16 @@ def backends(house: House, times: int) -> str:
     """One process of the database is ended: politely, the one that somebody listens at, or so that all start anew."""
     kinds = ("ended", "of a listener ended", "killed")
     for number, kind in zip(range(times), cycle(kinds), strict=False):
-        house.rest()
+        if kind == "killed":
+            house.rest()
+        else:
+            house.calm_down()  # it hits but one of them, and is no excuse for the others to be late
         victim = _one_of(house, _LISTENING if kind == "of a listener ended" else _CLIENTS)
         begun = house.cluster.log.stat().st_size
         with house.fault():
             if kind == "killed":
-                os.kill(victim, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it ended in this very moment
+                    os.kill(victim, signal.SIGKILL)
                 _until_it_says(house.cluster, "ready to accept connections", begun)
             else:
                 house.cluster.sql("SELECT pg_terminate_backend($1)", victim)
@@ -88,8 +93,10 @@ def backends(house: House, times: int) -> str:
 
 def _one_of(house: House, wanted: str) -> int:
     """The number of one process of the database, as soon as there is one."""
+    end = time.monotonic() + _FOUND_SECONDS
     while not (found := house.cluster.sql(wanted)):
         house.load.check()
+        assert time.monotonic() < end, f"there is none: {wanted}"
         time.sleep(0.02)
     return int(house.chance.choice(found)["pid"])
 
@@ -153,8 +160,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="makes the choice of victims and moments repeatable")
     given = parser.parse_args()
     is_right = True
-    with tempfile.TemporaryDirectory(prefix="askdesk-faults-") as folder:
-        for done, books, integrity in all_kinds(given, Path(folder), random.Random(given.seed)):  # noqa: S311
+    with alone("postgres") as folder:
+        for done, books, integrity in all_kinds(given, folder, random.Random(given.seed)):  # noqa: S311
             print(f"{done}: {books}; integrity {integrity}", flush=True)
             is_right = (
                 is_right

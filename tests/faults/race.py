@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,11 +21,11 @@ from typing import NamedTuple
 
 from playwright.async_api import Browser, Page, async_playwright
 from tests.browser import ARGUMENTS, executable
+from tests.faults.alone import alone
 from tests.terminal import Terminal
 
 from askdesk.core.desk import Desk
 from askdesk.core.model import Question
-from askdesk.open import AGENT_VARIABLES
 from askdesk.server import tokens
 from askdesk.stores.sqlite import SQLiteStore
 
@@ -65,9 +63,8 @@ class Round(NamedTuple):
 @contextmanager
 def serving(path: Path) -> Iterator[str]:
     """A server in a process of its own, and its address."""
-    surroundings = {name: value for name, value in os.environ.items() if name not in AGENT_VARIABLES}
     command = [sys.executable, "-m", "askdesk.cli.main", "serve", "--port", "0", "--no-link", "--store", str(path)]
-    with subprocess.Popen([*command, "--log", "none"], stdout=subprocess.PIPE, text=True, env=surroundings) as server:
+    with subprocess.Popen([*command, "--log", "none"], stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout
             yield server.stdout.readline().strip()
@@ -199,8 +196,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="askdesk-race-") as folder:
-        return report(asyncio.run(rounds(Path(folder), given.rounds)))
+    with alone("race") as folder:
+        return report(asyncio.run(rounds(folder, given.rounds)))
 
 
 if __name__ == "__main__":

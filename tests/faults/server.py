@@ -11,8 +11,6 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from askdesk.open import AGENT_VARIABLES
-
 
 class Server:
     """On one port and one store; settings are variables of its environment. What it says goes to a log, or to ours."""
@@ -29,17 +27,17 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     async def start(self) -> None:
-        surroundings = {name: value for name, value in os.environ.items() if name not in AGENT_VARIABLES}
         options = ["--port", str(self.port), "--no-link", "--log", "none", "--store", self._store]
         command = [sys.executable, "-m", "askdesk.cli.main", "serve", *options]
-        self._process = await asyncio.to_thread(self._started, command, surroundings | self._settings)
+        self._process = await asyncio.to_thread(self._started, command, os.environ | self._settings)
 
     def _started(self, command: list[str], surroundings: dict[str, str]) -> subprocess.Popen[str]:
         """The process, once it has told its address."""
         with self._log.open("ab") if self._log else nullcontext() as log:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=surroundings)
         assert process.stdout
-        process.stdout.readline()
+        if not process.stdout.readline():
+            raise AssertionError(f"a server ended before it served: {' '.join(command)}")
         return process
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:

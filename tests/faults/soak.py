@@ -24,12 +24,13 @@ from typing import NamedTuple, TextIO
 
 import apsw
 from tests.faults import flat
+from tests.faults.alone import alone
 from tests.faults.flat import Footprint, Row, Sample
 from tests.faults.mixed_load import Line, Load
 from tests.postgres import Cluster
 
 from askdesk.core.desk import Desk
-from askdesk.open import AGENT_VARIABLES, open_desk
+from askdesk.open import open_desk
 from askdesk.server import tokens
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
@@ -56,11 +57,9 @@ class Server(NamedTuple):
 @contextmanager
 def serving(store: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "askdesk.cli.main", "serve", "--port", "0", "--no-link", "--log", "none"]
-    with tempfile.TemporaryDirectory(prefix="askdesk-") as home, tempfile.TemporaryFile("w+") as log:
-        surroundings = {name: value for name, value in os.environ.items() if name not in AGENT_VARIABLES}
-        surroundings |= {**_SETTINGS, "HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home}
+    with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
-            [*command, "--store", store], stdout=subprocess.PIPE, stderr=log, text=True, env=surroundings
+            [*command, "--store", store], stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | _SETTINGS
         )
         with process:
             try:
@@ -205,7 +204,8 @@ def main() -> int:
     parser.add_argument("--store", choices=["postgres", "sqlite"], default="postgres")
     parser.add_argument("--loops", type=float, default=10, metavar="N", help="asks a second that agents wait for")
     given = parser.parse_args()
-    ran = asyncio.run(soak(given.store, given.minutes * 60, loops_a_second=given.loops))
+    with alone("soak"):
+        ran = asyncio.run(soak(given.store, given.minutes * 60, loops_a_second=given.loops))
     path = _kept(ran, given.store)
     print(flat.HEADING, *ran.rows, sep="\n")
     print(f"done: {', '.join(f'{count} {name}' for name, count in sorted(ran.done.items()))}")

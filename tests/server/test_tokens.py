@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import msgspec
 import pytest
 
 from askdesk.core.desk import Desk
-from askdesk.core.errors import InvalidAsk, InvalidSettings, Problem
+from askdesk.core.errors import InvalidAsk, InvalidSettings, Problem, StoreBusy
 from askdesk.core.model import Ask, Asker, Question, Questions
-from askdesk.core.store import Shelf
+from askdesk.core.store import Document, Shelf
 from askdesk.server import tokens
 from askdesk.server.tokens import Kind, Token
 from askdesk.stores.sqlite import SQLiteStore
@@ -100,14 +101,50 @@ async def test_a_revoked_token_holds_for_nothing_and_stays_revoked(shelf: Shelf)
     assert await tokens.tokens(shelf) == (revoked,)
 
 
+class SlowShelf:
+    """Each reading takes its time, and something else is done meanwhile."""
+
+    def __init__(self, shelf: Shelf, takes: Iterable[float]) -> None:
+        self._shelf, self._takes, self._now = shelf, iter(takes), 100.0
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    def clock(self) -> float:
+        return self._now
+
+    async def get(self, name: str) -> Document | None:
+        found = await self._shelf.get(name)
+        self._now += next(self._takes)
+        if self.meanwhile:
+            await self.meanwhile()
+        return found
+
+
 async def test_what_was_read_a_moment_ago_is_read_again_after_a_second(shelf: Shelf) -> None:
-    clock = iter([100.0, 100.0, 100.999, 101.0])
-    recent = tokens.Recent(shelf, seconds=tokens.RECENT_SECONDS, clock=lambda: next(clock))
+    moment = 100.0
+    recent = tokens.Recent(shelf, seconds=tokens.RECENT_SECONDS, clock=lambda: moment)
     token, text = await tokens.new_token(shelf, "asker", "ana", now=NOON)
     held = [await tokens.found(recent, text, NOON)]
     await tokens.revoke(shelf, token.id, NOON)
-    held += [await tokens.found(recent, text, NOON) for _ in range(3)]
+    for moment in (100.0, 100.999, 101.0):
+        held.append(await tokens.found(recent, text, NOON))
     assert held == [token, token, token, None]
+
+
+async def test_a_token_whose_reading_took_long_is_read_again(shelf: Shelf) -> None:
+    token, text = await tokens.new_token(shelf, "asker", "ana", now=NOON)
+    slow = SlowShelf(shelf, takes=[1.0, 0.0])
+    recent = tokens.Recent(slow, seconds=tokens.RECENT_SECONDS, clock=slow.clock)
+    slow.meanwhile = lambda: tokens.revoke(shelf, token.id, NOON)
+    assert await tokens.found(recent, text, NOON) is None
+
+
+async def test_a_token_that_cannot_be_read_in_time_holds_for_nothing(shelf: Shelf) -> None:
+    token, text = await tokens.new_token(shelf, "asker", "ana", now=NOON)
+    slow = SlowShelf(shelf, takes=[1.0, 1.0, 1.0, 1.0, 1.0, 0.999])
+    recent = tokens.Recent(slow, seconds=tokens.RECENT_SECONDS, clock=slow.clock)
+    with pytest.raises(StoreBusy):
+        await tokens.found(recent, text, NOON)
+    assert await tokens.found(recent, text, NOON) == token
 
 
 async def test_of_what_was_read_a_moment_ago_its_end_is_still_seen_at_once(shelf: Shelf) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from typing import Any
@@ -13,6 +14,7 @@ from tests.stores.on_postgres import LISTENING, TABLE, TURN, WAITING, Seen, held
 from tests.stores.other import Other
 
 from askdesk.core.errors import StoreError, StoreGone, UnknownAsk, VersionConflict
+from askdesk.core.model import Permission
 from askdesk.stores.postgres import PostgresStore
 from askdesk.testing.store_contract import a_settlement, an_ask
 
@@ -194,6 +196,24 @@ async def test_one_that_the_database_refuses_does_not_spoil_what_is_kept_with_it
             f'{store.address}: new row for relation "asks" violates check constraint "asks_key_check"'
         )
         assert await numbers(store) == [1, 2, 4]
+
+
+async def test_little_asks_are_kept_together_and_large_ones_alone(seen: Seen, postgres: str) -> None:
+    """Those of one commit have one transaction."""
+    large = Permission("Write", json.dumps({"text": "x" * 900_000}))
+    async with opened(postgres) as store:
+        async with held(postgres, TURN) as release:
+            first = asyncio.ensure_future(store.add(an_ask(1)))
+            await until(lambda: seen.backends(WAITING))
+            together = asyncio.gather(
+                *(store.add(an_ask(n)) for n in (2, 3)), *(store.add(an_ask(n, body=large)) for n in (4, 5))
+            )
+            await release()
+        await asyncio.gather(first, together)
+    kept = seen.sql(
+        "SELECT array_agg(right(id, 1) ORDER BY seq) FROM askdesk.asks GROUP BY xmin::text ORDER BY min(seq)"
+    )
+    assert kept == [(["1"],), (["2", "3", "4"],), (["5"],)]
 
 
 async def test_a_version_that_no_database_counts_to_is_a_conflict(postgres: str) -> None:

@@ -120,8 +120,9 @@ async def test_without_room_nothing_is_half_written_and_the_same_store_goes_on(s
         small.fill()
         added, error = await added_until_it_fails(store, 10)
         assert type(error) is StoreFull
-        with pytest.raises(StoreFull):
-            await asyncio.gather(*(store.add(a_large_ask(number)) for number in range(50, 55)))
+        large = [a_large_ask(number) for number in range(50, 55)]
+        results = await asyncio.gather(*map(store.add, large), return_exceptions=True)
+        assert {type(result) for result in results} == {StoreFull}
         with pytest.raises(StoreFull):
             await store.shelf.put("kept", f'"{os.urandom(100_000).hex()}"')
         full = before._replace(open=(*before.open, *map(Entry, added)))

@@ -182,6 +182,35 @@ async def test_whoever_notifies_in_other_words_wants_everything_to_be_read_again
     assert caplog.records == []
 
 
+async def test_whoever_makes_up_the_numbers_of_changes_keeps_nobody_waiting(
+    postgres: str, seen: Seen, store: PostgresStore, other: PostgresStore
+) -> None:
+    seen.sql("CREATE ROLE stranger LOGIN")
+    try:
+        await store.add(an_ask(1))
+        await store.add(an_ask(2))
+        ears = Ears(store)
+        await ears.are_open()
+        stranger = await asyncpg.connect(postgres, user="stranger")
+        await stranger.execute("SELECT pg_notify('askdesk', n || ' x') FROM generate_series(1, 9000) AS n")
+        await until(lambda: "x" in ears.heard)
+        await other.settle(an_ask(1).id, a_settlement())
+        await store.settle(an_ask(2).id, a_settlement("two"))
+        await stranger.close()
+        await ears.hear(an_ask(1).id, an_ask(2).id)
+    finally:
+        seen.sql("DROP ROLE stranger")
+
+
+async def test_who_listens_to_a_store_that_is_closing_leaves_no_listener_behind(postgres: str, seen: Seen) -> None:
+    async with opened(postgres) as store:
+        await Ears(store).are_open()
+        listening = store._session._running
+        assert listening
+        listening.add_done_callback(lambda _: store.hints(lambda _: None))
+    await until(lambda: not seen.backends())
+
+
 async def test_a_listener_that_is_lost_is_told_once_and_not_at_every_try(
     seen: Seen, store: PostgresStore, caplog: pytest.LogCaptureFixture
 ) -> None:

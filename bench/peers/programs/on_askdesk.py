@@ -106,9 +106,11 @@ async def _tokens(store: str) -> list[str]:
 
 @asynccontextmanager
 async def _server(store: str) -> AsyncIterator[str]:
-    """The command that anybody would run; only the limit of asks a minute is out of the way."""
+    """The command as anybody would run it, with nobody's settings; the limit of asks a minute is out of the way."""
     command = (Path(sys.executable).with_name("askdesk"), "serve", "--store", store, "--port=0", "--no-link")
-    env = {**os.environ, "ASKDESK_ASKS_A_MINUTE": "1000000"}
+    around = {name: value for name, value in os.environ.items() if not name.startswith("ASKDESK_")}
+    home = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME"), given()["folder"])
+    env = {**around, **home, "ASKDESK_ASKS_A_MINUTE": "1000000"}
     process = await asyncio.create_subprocess_exec(*command, "--log=none", stdout=asyncio.subprocess.PIPE, env=env)
     assert process.stdout
     try:

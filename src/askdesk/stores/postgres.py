@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from askdesk.core import search
@@ -25,7 +26,7 @@ from askdesk.wire import record
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-_MOST_IN_A_BATCH = 500
+_MOST_IN_A_BATCH, _MOST_CHARACTERS = 500, 1_000_000  # of what is sent together
 _MOST_EXPIRED = 1000  # in one commit
 
 
@@ -46,9 +47,9 @@ class PostgresStore:
         self._index = Index(database)
         self._hints = Hints()
         self._session = Session(database, self._hints)
-        self._adding = _Together(self._add)
+        self._adding = _Together(self._add, lambda item: len(item.record))
         self._under_way: dict[str, asyncio.Future[bool]] = {}  # asks that are being added
-        self._settling = _Together(self._settle)
+        self._settling = _Together(self._settle, lambda item: len(item.text))
 
     @classmethod
     async def open(
@@ -96,13 +97,17 @@ class PostgresStore:
     async def add(self, ask: Ask) -> Ask:
         while True:
             adding = self._under_way[ask.id] = self._adding.begin(_Added(ask, record.encode(ask)))
-            adding.add_done_callback(lambda _: self._under_way.pop(ask.id, None))
+            adding.add_done_callback(partial(self._is_added, ask.id))
             if await asyncio.shield(adding):
                 return ask
             if rows := await self._kept_before(ask):
                 await self._sure.send(None)
                 return record.decode_ask(rows[0]["record"])
             # Else another database took the place of the one in which it was found, and has never heard of it.
+
+    def _is_added(self, ask_id: str, adding: asyncio.Future[bool]) -> None:
+        if self._under_way.get(ask_id) is adding:  # else it is being added once more
+            del self._under_way[ask_id]
 
     async def _kept_before(self, ask: Ask) -> list[Record]:
         if ask.key is not None and (rows := await self._database.fetch("by_key", ask.asker.project, ask.key)):
@@ -273,11 +278,14 @@ class _Settled(NamedTuple):
 class _Together(Generic[_Item, _Result]):
     """Sends at once what comes alone, and together what gathers while something is under way: one commit serves all.
 
-    What was begun goes on, also where its caller is cancelled.
+    What was begun goes on, also where its caller is cancelled. What is large goes alone: each statement has but so
+    many seconds, also where the way is slow.
     """
 
-    def __init__(self, send: Callable[[list[_Item]], Awaitable[list[_Result]]]) -> None:
-        self._send = send
+    def __init__(
+        self, send: Callable[[list[_Item]], Awaitable[list[_Result]]], size: Callable[[_Item], int] = lambda _: 0
+    ) -> None:
+        self._send, self._size = send, size
         self._gathered: list[tuple[_Item, asyncio.Future[_Result]]] = []
         self._sending: asyncio.Task[None] | None = None
 
@@ -296,8 +304,7 @@ class _Together(Generic[_Item, _Result]):
         batch: list[tuple[_Item, asyncio.Future[_Result]]] = []
         try:
             while self._gathered:
-                batch = self._gathered[:_MOST_IN_A_BATCH]
-                del self._gathered[:_MOST_IN_A_BATCH]
+                batch = self._next_batch()
                 items = [item for item, _ in batch]
                 for (_, done), result in zip(batch, await self._results(items), strict=True):
                     if isinstance(result, Exception):
@@ -309,6 +316,17 @@ class _Together(Generic[_Item, _Result]):
                 done.cancel()
             if self._gathered:
                 self._sending = asyncio.ensure_future(self._send_all())
+
+    def _next_batch(self) -> list[tuple[_Item, asyncio.Future[_Result]]]:
+        most, room = 0, _MOST_CHARACTERS
+        for item, _ in self._gathered[:_MOST_IN_A_BATCH]:
+            room -= self._size(item)
+            if most and room < 0:
+                break
+            most += 1
+        batch = self._gathered[:most]
+        del self._gathered[:most]
+        return batch
 
     async def _results(self, items: list[_Item]) -> list[Any]:
         """What came of each; of a failure, its error: whatever it is, nobody may wait for it for ever."""

@@ -124,7 +124,11 @@ class DatabaseClock(SystemClock):
 
 def passed() -> float:
     """Seconds since some moment, also those that the machine slept."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    if sys.platform == "darwin":
+        return time.clock_gettime(time.CLOCK_MONOTONIC)  # time.monotonic() stands still while a Mac sleeps
+    return time.monotonic()
 
 
 class Database:

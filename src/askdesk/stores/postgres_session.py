@@ -27,6 +27,7 @@ _POLL_SECONDS = 0.1  # and so often where nobody tells of any
 _PAUSE_SECONDS = 0.1  # between two tries to connect
 _HURRY_SECONDS, _MOST_TRIES = 0.5, 10  # another try is begun each time, and the oldest of so many given up
 _MOST_CHANGES = 5000  # that are told one by one
+_HERE = 0  # in place of a process of the database: it was done here
 # The database lets go of a process that froze or cannot be reached, so that another one can be elected.
 _AS_A_LISTENER = "SET tcp_user_timeout = 10000; SET lock_timeout = '500ms'"
 _NO_LONG_SILENCE = "SET idle_session_timeout = '10s'"  # since PostgreSQL 14
@@ -38,24 +39,28 @@ class Session:
     def __init__(self, database: Database, hints: Hints) -> None:
         self._database, self._hints = database, hints
         self._running: asyncio.Task[None] | None = None
+        self._closed = False
         self._seen = 0  # every change up to this number was told
-        self._heard: set[int] = set()  # and these beyond it
+        self._told: dict[int, int] = {}  # and these beyond it, by the process of the database that each was heard from
         self._election = Election()
         self._was_cut = False  # the way, since the latest connection
         self._lost_at: float | None = None
 
     def begin(self) -> None:
         self._database.check_usable()
-        if self._running is None or self._running.done():
+        if not self._closed and (self._running is None or self._running.done()):
             listening = self._listen_through_a_proxy() if self._database.is_proxied else self._listen(self._keep)
             self._running = asyncio.get_running_loop().create_task(listening)
 
-    def is_news(self, changed: int) -> bool:
+    def is_news(self, changed: int, process: int = _HERE) -> bool:
         """Whether nobody here was told of a change yet; once asked, they were."""
-        if changed <= self._seen or changed in self._heard:
+        known = self._told.get(changed)
+        if changed <= self._seen or known == process or (known is not None and _HERE in (known, process)):
             return False
+        if len(self._told) >= _MOST_CHANGES:
+            self._told.clear()  # what is told twice does no harm
         if self._running:
-            self._heard.add(changed)
+            self._told[changed] = process
         return True
 
     async def alone(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -64,6 +69,7 @@ class Session:
         await (work() if self._database.is_proxied else self._election.alone(name, work))
 
     async def close(self) -> None:
+        self._closed = True
         if self._running:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -124,7 +130,7 @@ class Session:
                 await asyncio.wait_for(lost.wait(), _BEAT_SECONDS)
 
     async def _begin_to_look(self, connection: Connection) -> None:
-        self._heard.clear()  # what was told before may be lost with a database that failed, its numbers given out again
+        self._told.clear()  # what was told before may be lost with a database that failed, its numbers given out again
         await self._look(connection, since=None)
         if self._was_cut:
             self._database.reset()  # who tries to connect since then may have fallen into a hole
@@ -172,7 +178,7 @@ class Session:
         if not (number.isascii() and number.isdigit()):  # not from us: somebody wants everything to be read again
             self._hints.tell_all()
             return
-        if self.is_news(int(number)):
+        if self.is_news(int(number), process):
             if ask_id:
                 self._hints.tell(ask_id)
             else:
@@ -185,17 +191,17 @@ class Session:
         row: Record = await connection.fetchrow(*values, timeout=_SILENCE_SECONDS)
         self._database.clock.shows(row["now"], sent, passed())
         if since is not None:
-            self._tell(row["latest"] - since, [tuple(change) for change in row["changes"]])
+            self._tell(row["latest"] - since, [tuple(change) for change in row["changes"]], {_HERE, *row["ours"]})
         self._seen = row["latest"]
-        self._heard = {changed for changed in self._heard if changed > self._seen}
+        self._told = {changed: process for changed, process in self._told.items() if changed > self._seen}
 
-    def _tell(self, advance: int, changes: list[tuple[int, str]]) -> None:
+    def _tell(self, advance: int, changes: list[tuple[int, str]], ours: set[int]) -> None:
         if advance < 0 or len(changes) >= _MOST_CHANGES:  # a database that failed may have lost the latest changes
-            self._heard.clear()
+            self._told.clear()
             self._hints.tell_all()
             return
         for changed, ask_id in sorted(changes):
-            if changed not in self._heard:
+            if self._told.get(changed) not in ours:  # whoever may connect may notify, and make up a number
                 self._hints.tell(ask_id)
 
     async def _listen_through_a_proxy(self) -> None:
