@@ -130,17 +130,29 @@ def _read_until(connection: socket.socket, end: bytes) -> bytes:
     return received
 
 
-def test_what_it_does_for_all_servers_and_cannot_go_on_with_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    async def keep() -> None:
-        raise ZeroDivisionError
+def test_what_it_does_for_all_servers_and_breaks_is_told_and_begun_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "_AGAIN_SECONDS", 0)
+
+    words = "what somebody wrote"
 
     async def main() -> None:
+        is_kept = asyncio.Event()
+
+        async def keep() -> None:
+            if not caplog.messages:
+                raise ValueError(words)
+            is_kept.set()
+            await asyncio.Event().wait()
+
         async with serve._for_all(Desk(MemoryStore()), "deadlines", keep), asyncio.timeout(10):
-            while not caplog.messages:  # noqa: ASYNC110 - nothing tells of it
-                await asyncio.sleep(0)
+            await is_kept.wait()
 
     asyncio.run(main())
-    assert caplog.messages == ["deadlines: ended by an error, and is done again once the server is started anew"]
+    (told,) = caplog.messages
+    assert told.startswith("deadlines: ended by ValueError, and is begun again\n")
+    assert words not in told
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])  # noqa: S104 - refused

@@ -24,7 +24,7 @@ from tests.postgres import Cluster
 
 from askdesk.cli.main import main
 from askdesk.core import owed
-from askdesk.core.errors import InvalidSettings, NoStore
+from askdesk.core.errors import InvalidSettings, NoStore, StoreError
 from askdesk.core.model import Answer, Answered, Asker, Permission, Question
 from askdesk.core.store import Store
 from askdesk.open import open_store, open_upkeep
@@ -367,6 +367,31 @@ def test_a_backup_writes_over_nothing(url: str, tmp_path: Path) -> None:
     assert lost == Ran(2, "", f"askdesk: {tmp_path / 'none'}: there is no such folder\n")
 
 
+async def backed_up(url: str, path: Path) -> None:
+    upkeep = await open_upkeep(url)
+    try:
+        await back_up(upkeep, path, (), lambda *_: None)
+    finally:
+        await upkeep.close()
+
+
+def test_a_backup_that_cannot_be_put_in_its_place_leaves_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = str(tmp_path / "desk.db")
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    at(url, fill)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", refused)
+        patched.setattr(Path, "replace", refused)
+        with pytest.raises(StoreError):
+            asyncio.run(backed_up(url, tmp_path / "backup.db"))
+    assert os.listdir(tmp_path) == ["desk.db"]
+
+
 @pytest.mark.parametrize("comes_meanwhile", [False, True])
 def test_a_backup_writes_over_nothing_where_a_file_can_have_no_second_name(
     comes_meanwhile: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -379,18 +404,11 @@ def test_a_backup_writes_over_nothing_where_a_file_can_have_no_second_name(
             target.write_bytes(b"precious")
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    async def back_up_there() -> None:
-        upkeep = await open_upkeep(url)
-        try:
-            await back_up(upkeep, backup, (), lambda *_: None)
-        finally:
-            await upkeep.close()
-
     at(url, fill)
     with monkeypatch.context() as patched:
         patched.setattr(os, "link", link)
         with pytest.raises(InvalidSettings, match="came there meanwhile") if comes_meanwhile else nullcontext():
-            asyncio.run(back_up_there())
+            asyncio.run(backed_up(url, backup))
 
     assert sorted(os.listdir(tmp_path)) == ["backup.db", "desk.db"]
     if comes_meanwhile:

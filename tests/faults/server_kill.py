@@ -43,6 +43,7 @@ class Books(NamedTuple):
     told_otherwise: int
     stuck: int
     kills: int
+    typed_seen: int  # how often it was looked whether what was typed is there, after it could not be sent
     typed_lost: int
 
     @property
@@ -57,7 +58,7 @@ class House:
         self.random = random.Random(seed)  # noqa: S311 - which moment it is need not be a secret
         self.told: dict[str, Outcome] = {}
         self.kills = 0
-        self.typed_lost = 0
+        self.typed_seen = self.typed_lost = 0
 
     async def token(self, desk: Desk, kind: tokens.Kind, name: str) -> str:
         return (await tokens.new_token(desk.shelf, kind, name, now=desk.now()))[1]
@@ -104,8 +105,9 @@ class House:
             await page.click("button[value=send]", timeout=2000)
             await page.wait_for_selector(".ended", timeout=5000)
         except Error:
-            if not await page.evaluate(_IS_THERE, [OWN_WORDS, words]):
-                self.typed_lost += 1
+            is_there = await page.evaluate(_IS_THERE, [OWN_WORDS, words])
+            self.typed_seen += 1
+            self.typed_lost += not is_there
             raise
 
     async def killer(self, cycles: int) -> None:
@@ -157,7 +159,7 @@ class House:
             for key, outcome in self.told.items()
             if key not in kept or not (standing := kept[key].settlement) or standing.outcome != outcome
         ]
-        return Books(asked, len(kept), len(otherwise), stuck, self.kills, self.typed_lost)
+        return Books(asked, len(kept), len(otherwise), stuck, self.kills, self.typed_seen, self.typed_lost)
 
 
 def main() -> int:

@@ -370,6 +370,11 @@ async def test_one_token_does_not_take_all_the_places_of_those_who_wait(server: 
     async with server.stream(asker):
         third = await server.request("GET", f"/v1/asks/{ID}?wait=60", token=asker)
         assert (third.status, third.problem, third.headers["retry-after"]) == (429, "too-many", "10")
+        unknown = await server.request("GET", f"/v1/asks/{'f' * 32}?wait=60", token=asker)
+        assert (unknown.status, unknown.problem) == (404, "unknown-ask")
+        settled = await server.post(asker)
+        await server.desk.withdraw(settled)
+        assert (await server.request("GET", f"/v1/asks/{settled}?wait=60", token=asker)).status == 200
         other = await waiting(server, await server.token())
         await server.desk.withdraw(ID)
         assert [(await task).status for task in (wait, other)] == [200, 200]

@@ -262,6 +262,7 @@ async def test_a_token_that_is_revoked_while_a_body_is_on_its_way_holds_for_noth
         ("POST", f"/v1/asks/{ask_id}/delivery", "asker", {}),
         ("POST", "/v1/hooks/claude-code", "asker", HOOK),
         ("PUT", "/v1/shelf/draft/x", "answerer", {"value": "1"}),
+        ("POST", "/mcp", "asker", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
     ]
     for method, path, kind, body in sent_to:
         token, text = await tokens.new_token(server.desk.shelf, kind, "x", now=server.desk.now())
@@ -275,6 +276,20 @@ async def test_a_token_that_is_revoked_while_a_body_is_on_its_way_holds_for_noth
         assert (path, answer.status, answer.problem) == (path, 401, "unauthorized")
     assert [entry.ask.id for entry in (await server.desk.page("open")).entries] == [ask_id]
     assert await server.desk.shelf.get("draft/x") is None
+
+
+async def test_a_host_whose_answerer_is_revoked_while_a_body_is_on_its_way_has_sent_nothing(server: Running) -> None:
+    asker, text = await tokens.new_token(server.desk.shelf, "asker", "x", now=server.desk.now())
+    answerer, answers = await tokens.new_token(server.desk.shelf, "answerer", "ana", now=server.desk.now())
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    sent = server.written("POST", "/mcp", token=text, body=body, headers={"Askdesk-Answer-Token": answers})
+    async with server.client() as client:
+        await client.send(sent[:-1])
+        await was_read(server, asker)
+        await tokens.revoke(server.desk.shelf, answerer.id, server.desk.now())
+        await client.send(sent[-1:])
+        answer = await client.answer(to="POST")
+    assert (answer.status, answer.problem) == (401, "unauthorized")
 
 
 async def test_who_signs_out_while_a_form_is_on_its_way_has_sent_nothing(server: Running) -> None:

@@ -64,6 +64,32 @@ async def test_a_connection_that_is_dropped_between_two_steps_of_a_statement_is_
     await database.close()
 
 
+async def test_who_was_dropped_waits_for_a_connection_however_late_it_is(postgres: str) -> None:
+    database = await Database.open(postgres, patience=0, most=1)
+    is_asleep, tries = asyncio.Event(), 0
+
+    async def once_in_vain(connection: Connection) -> int:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            is_asleep.set()
+            await connection.fetchval("SELECT pg_sleep(60)")
+        return tries
+
+    async def right_behind(connection: Connection) -> str:
+        await connection.fetchval("SELECT pg_sleep(0.4)")
+        return "the other"
+
+    dropped = asyncio.ensure_future(database.run(once_in_vain))
+    await is_asleep.wait()
+    database.patience = 30
+    other = asyncio.ensure_future(database.run(right_behind))
+    await asyncio.sleep(0)
+    database.reset()
+    assert (await dropped, await other) == (2, "the other")
+    await database.close()
+
+
 async def test_whatever_goes_wrong_nobody_waits_for_ever(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fetch(name: str, *values: object) -> None:
         raise ZeroDivisionError

@@ -182,8 +182,9 @@ async def test_whoever_notifies_in_other_words_wants_everything_to_be_read_again
     assert caplog.records == []
 
 
+@pytest.mark.parametrize("many", [100, 9000])  # more than a store keeps in mind
 async def test_whoever_makes_up_the_numbers_of_changes_keeps_nobody_waiting(
-    postgres: str, seen: Seen, store: PostgresStore, other: PostgresStore
+    many: int, postgres: str, seen: Seen, store: PostgresStore, other: PostgresStore
 ) -> None:
     seen.sql("CREATE ROLE stranger LOGIN")
     try:
@@ -192,7 +193,7 @@ async def test_whoever_makes_up_the_numbers_of_changes_keeps_nobody_waiting(
         ears = Ears(store)
         await ears.are_open()
         stranger = await asyncpg.connect(postgres, user="stranger")
-        await stranger.execute("SELECT pg_notify('askdesk', n || ' x') FROM generate_series(1, 9000) AS n")
+        await stranger.execute("SELECT pg_notify('askdesk', n || ' x') FROM generate_series(1, $1::int) AS n", many)
         await until(lambda: "x" in ears.heard)
         await other.settle(an_ask(1).id, a_settlement())
         await store.settle(an_ask(2).id, a_settlement("two"))

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import signal
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from askdesk.settings import Settings
 
 log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS = 5.0  # until what broke is begun again
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -125,8 +128,8 @@ def _put_away_what_was_begun() -> None:
 async def _for_all(desk: Desk, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Beside the server, do what one of all servers on a store does for the others, where the store can elect one."""
     alone = getattr(desk.store, "alone", None)  # a PostgresStore's
-    working = asyncio.ensure_future(alone(name, work) if alone else work())
-    working.add_done_callback(partial(_tell_operator, name))
+    kept_up = partial(_kept_up, name, work)
+    working = asyncio.ensure_future(alone(name, kept_up) if alone else kept_up())
     try:
         yield
     finally:
@@ -134,10 +137,15 @@ async def _for_all(desk: Desk, name: str, work: Callable[[], Coroutine[Any, Any,
         await asyncio.wait([working])
 
 
-def _tell_operator(name: str, ended: asyncio.Future[None]) -> None:
-    """Nothing here should end by itself; where it does, the server goes on, and nobody would know."""
-    if not ended.cancelled() and (error := ended.exception()):
-        log.error("%s: ended by an error, and is done again once the server is started anew", name, exc_info=error)
+async def _kept_up(name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Nothing here should end by itself; where it does, somebody hears of it, and it is begun again."""
+    while True:
+        try:
+            return await work()
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            place = "".join(traceback.format_tb(error.__traceback__))  # its own words may hold what people wrote
+            log.error("%s: ended by %s, and is begun again\n%s", name, type(error).__name__, place)
+        await asyncio.sleep(_AGAIN_SECONDS)
 
 
 @asynccontextmanager

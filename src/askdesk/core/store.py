@@ -102,7 +102,8 @@ class Shelf(Protocol):
         """Write a document, or remove it with None, and return what is there now.
 
         `expect` is the version that must be there, 0 for none; another one raises VersionConflict and changes nothing.
-        Each write gets a version that was never used before, also after a removal.
+        Each write gets a version that was never used before, also after a removal. Of those who remove a version only
+        one is told that it did; where an answer was lost on the way, perhaps none.
         A name or value that no file could keep (NUL, a lone surrogate) raises InvalidDocument.
         """
 

@@ -180,7 +180,12 @@ async def get_ask(service: Service, request: Request, token: Token) -> ASGIApp:
     if not wait:
         return json_answer(with_result(await look()))
     waiting = service.desk.awaited(look, request.path_params["id"], timeout=min(wait, LONGEST_WAIT))
-    entry = await service.streams.wait(token, waiting, request.scope) or await look()
+    try:
+        entry = await service.streams.wait(token, waiting, request.scope) or await look()
+    except Refused:  # who need not wait needs no place
+        entry = await look()
+        if entry.settlement is None:
+            raise
     await check_still_valid(service, token)
     return json_answer(with_result(entry))
 

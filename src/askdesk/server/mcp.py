@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askdesk.core import seal
 from askdesk.core.errors import InvalidAsk
@@ -51,13 +51,15 @@ class Mcp:
     async def answer(self, request: Request, token: Token) -> ASGIApp:
         if _begins_session(request):
             given.check_rate(self.service.asks, token, 0, "sessions")
+        body = await request.body()  # which may take its time: both tokens must hold once it is here
+        await given.check_still_valid(self.service, token)
         answerer = await self._answerer(request)
         request.scope[_VISITOR] = _Visitor(self, token, answerer, _who(request, token))
         app = (await self._opened()).app(" ".join([token.id, answerer.id if answerer else "-"]))
 
         async def placed(scope: Scope, receive: Receive, send: Send) -> None:
             with self.service.streams.place(token):
-                await app(scope, receive, send)
+                await app(scope, _again(body, receive), send)
 
         return placed
 
@@ -183,6 +185,16 @@ class _Visitor:
         made = await tools.call(name, arguments, caller)
         is_valid = await tokens.is_still_valid(service.recent, self._token, service.desk.now())
         return made if is_valid else Told(_ENDED, is_error=True)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """For whoever comes after us: a body that we have read already."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return received
 
 
 def _begins_session(request: Request) -> bool:

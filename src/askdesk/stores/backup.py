@@ -18,7 +18,8 @@ from askdesk.stores.sqlite_connection import Place
 from askdesk.stores.sqlite_upkeep import SQLiteUpkeep
 from askdesk.stores.upkeep import Heard, Upkeep
 
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # what file systems of sticks and of some networks say
+# What file systems of sticks and of some networks say.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 async def back_up(store: Upkeep, path: Path, passing: Iterable[str], heard: Heard) -> Copied:
@@ -83,7 +84,11 @@ def _link(beside: Path, path: Path) -> None:
         if error.errno not in _NO_LINKS:
             raise
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # nobody else's place from now on
-        beside.replace(path)
+        try:
+            beside.replace(path)
+        except OSError:
+            path.unlink()
+            raise
 
 
 def _write_through(path: Path, flags: int) -> None:

@@ -288,15 +288,14 @@ class HTTPShelf:
         try:
             return self._calls.read(sent, Document, name)
         except VersionConflict as conflict:
-            if not sent.again:
+            if not sent.again or value is None:  # who removed what is gone nobody can tell, and only one may have
                 raise
             return await self._written(name, value, conflict)
 
-    async def _written(self, name: str, value: str | None, conflict: VersionConflict) -> Document | None:
+    async def _written(self, name: str, value: str, conflict: VersionConflict) -> Document:
         """What is there, if it is what we wrote: sent before, and only the answer was lost."""
         there = await self.get(name)
-        found = (there.value, there.version) if there else (None, 0)
-        if found != (value, conflict.found):
+        if there is None or (there.value, there.version) != (value, conflict.found):
             raise conflict
         return there
 

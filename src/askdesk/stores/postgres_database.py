@@ -89,6 +89,7 @@ _WITHOUT_A_PROXY = {  # which take no settings but those they know
     "tcp_keepalives_count": "3",
     "default_transaction_isolation": "read committed",
 }
+_PATIENCE_ONCE_MORE = 1.0  # of who was dropped: a connection need not be free at once
 _CLOSING_SECONDS = 5.0  # in which what was begun can be finished
 _LONGEST_PAUSE = 0.25  # between two tries: whoever waits goes on soon after the database is back
 
@@ -225,6 +226,8 @@ class Database:
                 is_too_late = time.monotonic() + pause >= patient_until and not isinstance(error, _Dropped)
                 if not _passes(error) or is_too_late or time.monotonic() + pause >= self._until:
                     raise self.ours(error, is_unsure=writes and was_sent) from None
+                if isinstance(error, _Dropped):
+                    patient_until = max(patient_until, time.monotonic() + _PATIENCE_ONCE_MORE)
                 if tries == TOLD_AFTER:
                     log.warning("%s; trying again for up to %.0f seconds", self.ours(error), self.patience)
             await asyncio.sleep(pause)
