@@ -86,7 +86,7 @@ async def fill_postgres(url: str, count: int, state: State) -> None:
         columns = ("changed", *Row._fields)
         numbered = ((changed, *row) for changed, row in enumerate(rows(count, state), 1))
         await connection.copy_records_to_table("asks", schema_name="askdesk", columns=columns, records=numbered)
-        await connection.execute("SELECT setval('askdesk.changes', $1)", count)
+        await connection.execute("SELECT setval('askdesk.changes', $1, false)", count + 1)  # the next one
         await connection.execute("VACUUM ANALYZE askdesk.asks")  # as the database itself does a minute later
     finally:
         await connection.close()

@@ -18,7 +18,7 @@ from bench.growth import Curve
 from bench.measure import Figure, Ratio, Section, p99, shown
 from bench.plot import Panel, Series, small_multiples
 from bench.report import Report, Result
-from bench.rows import fill_sqlite
+from bench.rows import fill_postgres, fill_sqlite
 from tests.postgres import Cluster
 
 from askdesk.core.store import State
@@ -64,6 +64,15 @@ def test_servers_with_many_open_asks_are_measured(tmp_path: Path) -> None:
     fill_sqlite(Path(full), 1000, "open")
     results = [*memory.measure("SQLite", empty, full, 1000, 2), *restart.measure(empty, full, 1000, 2)]
     assert measured([*results]) == [(2, 2, True)] * 2
+    assert all(each.value > 0 for each in results)
+
+
+def test_servers_with_many_open_asks_in_a_database_are_measured(cluster: Cluster) -> None:
+    empty, full = cluster.database(), cluster.database()
+    for url, count in ((empty, 0), (full, 1000)):
+        asyncio.run(fill_postgres(url, count, "open"))
+    results = memory.measure("PostgreSQL", empty, full, 1000, 2)
+    assert measured(results) == [(2, 2, True)]
     assert all(each.value > 0 for each in results)
 
 
