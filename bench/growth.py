@@ -10,6 +10,7 @@ import math
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from typing import Literal, NamedTuple
@@ -28,6 +29,7 @@ from askdesk.open import open_store
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 Kind = Literal["SQLite", "PostgreSQL"]
 _WARM_UP = 3
+_SOON = timedelta(hours=1)
 
 
 class Curve(NamedTuple):
@@ -92,6 +94,12 @@ class Grown:
         """What was posted last."""
         return await timed_async(lambda: _settle(self._desk, self._posted))
 
+    async def expire(self) -> float:
+        """One that is due, among all that are not."""
+        await self._desk.post(QUESTIONS, asker=ASKER, deadline=_SOON)
+        late = self._desk.now() + 2 * _SOON
+        return await timed_async(lambda: self._desk.store.expire(late))
+
     async def list_first(self) -> float:
         return await timed_async(lambda: self._desk.page(self._state))
 
@@ -132,7 +140,7 @@ async def _settle(desk: Desk, ask_id: str) -> None:
 
 Operation = Callable[[Grown], Awaitable[float]]
 _TURNS: tuple[dict[str, Operation], ...] = (
-    {"post": Grown.post, "settle": Grown.settle},
+    {"post": Grown.post, "settle": Grown.settle, "expire": Grown.expire},
     {"the first page": Grown.list_first, "the newest page": Grown.list_newest},
     {"search a common word": Grown.search_common, "search a rare word": Grown.search_rare},
     {"settle elsewhere, wake here": Grown.wake},

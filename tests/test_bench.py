@@ -72,7 +72,7 @@ def test_servers_with_many_open_asks_in_a_database_are_measured(cluster: Cluster
     for url, count in ((empty, 0), (full, 1000)):
         asyncio.run(fill_postgres(url, count, "open"))
     results = memory.measure("PostgreSQL", empty, full, 1000, 2)
-    assert measured(results) == [(2, 2, True)]
+    assert measured([*results]) == [(2, 2, True)]
     assert all(each.value > 0 for each in results)
 
 
@@ -85,7 +85,15 @@ def test_the_page_is_measured_in_a_browser() -> None:
 
 def test_every_verb_is_measured_at_every_size_on_every_store(cluster: Cluster) -> None:
     curves = growth.measure(cluster, 2, (60, 120))
-    whats = ["post", "settle", "the first page", "the newest page", "search a common word", "search a rare word"]
+    whats = [
+        "post",
+        "settle",
+        "expire",
+        "the first page",
+        "the newest page",
+        "search a common word",
+        "search a rare word",
+    ]
     whats += ["settle elsewhere, wake here", "index an ask for searches"]
     series = ["SQLite, open", "SQLite, history", "PostgreSQL, open", "PostgreSQL, history"]
     assert [(curve.what, curve.series) for curve in curves] == [(what, name) for what in whats for name in series]

@@ -59,6 +59,24 @@ async def test_to_settle_one_of_many_asks_no_other_is_looked_at(postgres: str) -
     assert rows_of("asks", json.loads(plan)[0]["Plan"]) == 1
 
 
+async def test_to_expire_one_of_many_asks_no_other_is_looked_at(postgres: str) -> None:
+    await fill_postgres(postgres, ASKS, "open")
+    due = "UPDATE askdesk.asks SET deadline = 7 WHERE seq = (SELECT max(seq) FROM askdesk.asks)"
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute("SET plan_cache_mode = force_generic_plan")
+        await connection.execute(f"PREPARE any_due (bigint) AS {statement('any_due')}")
+        await connection.execute(f"PREPARE expire (bigint, text, integer) AS {statement('expire')}")
+        await connection.execute(due)
+        plans = [
+            json.loads(await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {each}"))[0]["Plan"]
+            for each in ("any_due (8)", "expire (8, 'x', 1000)")
+        ]
+    finally:
+        await connection.close()
+    assert [rows_of("asks", plan) for plan in plans] == [1, 2]  # it is found as due, and looked up
+
+
 async def test_neither_a_common_word_nor_a_rare_one_is_found_by_looking_at_all_asks(postgres: str) -> None:
     await fill_postgres(postgres, ASKS, "open")
     store = await PostgresStore.open(postgres)

@@ -1,4 +1,5 @@
--- Settle so many of the asks that are due as expired, soonest deadline first, and tell of each.
+-- Settle so many of the asks that are due as expired, soonest deadline first, and tell of each. The second limit leaves
+-- none out: as in settle.sql it has the planner look each up, where it might else go through all asks for them.
 WITH turn AS MATERIALIZED (SELECT askdesk.turn()), due AS MATERIALIZED (
     SELECT seq, nextval('askdesk.changes') AS changed
     FROM (
@@ -7,6 +8,7 @@ WITH turn AS MATERIALIZED (SELECT askdesk.turn()), due AS MATERIALIZED (
         ORDER BY deadline, asks.changed
         LIMIT $3
     ) AS in_order
+    LIMIT $3
 ), expired AS (
     UPDATE askdesk.asks
     SET settlement = $2, changed = due.changed
