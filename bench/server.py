@@ -109,7 +109,10 @@ class Poster(asyncio.Protocol):
         head, end, body = self._received.partition(b"\r\n\r\n")
         if not end or len(body) < length(head):
             return
-        assert head.startswith(b"HTTP/1.1 201 "), head
+        if not head.startswith(b"HTTP/1.1 201 "):
+            self._transport.close()
+            self.done.set_exception(AssertionError(head))  # whoever waits would else wait for ever
+            return
         self._received, self._left = b"", self._left - 1
         if self._left:
             self.send()
