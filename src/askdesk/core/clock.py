@@ -31,15 +31,36 @@ class SystemClock:
         return asyncio.get_running_loop().call_later(max(seconds, 0), wake).cancel
 
 
-async def nap(clock: Clock, woken: asyncio.Event, deadline: datetime | None) -> None:
+class Bell:
+    """What wakes the one who naps, also where it was rung before. An asyncio.Event is for many, and takes far more."""
+
+    __slots__ = ("_is_rung", "_napping")
+
+    def __init__(self) -> None:
+        self._is_rung = False
+        self._napping: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
+        self._is_rung = True
+        if self._napping is not None and not self._napping.done():
+            self._napping.set_result(None)
+
+    async def rung(self) -> None:
+        """Until it is rung; from then on it is silent again."""
+        if not self._is_rung:
+            self._napping = asyncio.get_running_loop().create_future()
+            await self._napping
+        self._is_rung = False
+
+
+async def nap(clock: Clock, bell: Bell, deadline: datetime | None) -> None:
     """Until somebody wakes us or a deadline comes."""
-    stop_timer = None
-    if deadline is not None:
-        left = (deadline - clock.now()).total_seconds()
-        stop_timer = clock.later(min(left, _LONGEST_NAP) if left > 0 else _LATE_NAP, woken.set)
+    if deadline is None:
+        await bell.rung()
+        return
+    left = (deadline - clock.now()).total_seconds()
+    stop_timer = clock.later(min(left, _LONGEST_NAP) if left > 0 else _LATE_NAP, bell.ring)
     try:
-        await woken.wait()
+        await bell.rung()
     finally:
-        if stop_timer:
-            stop_timer()
-    woken.clear()
+        stop_timer()

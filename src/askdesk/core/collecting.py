@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from askdesk.core import owed
-from askdesk.core.clock import Clock, nap
+from askdesk.core.clock import Bell, Clock, nap
 from askdesk.core.errors import StoreCorrupt, StoreTooNew, UnknownAsk
 from askdesk.core.model import Ask, Asker, Entry
 
@@ -33,17 +33,17 @@ class _Waking:
     """What ends a nap: hints, and the end of the wait."""
 
     def __init__(self) -> None:
-        self.woken = asyncio.Event()
+        self.bell = Bell()
         self.is_over = False
         self._hinted: set[str | None] = set()
 
     def hear(self, ask_id: str | None) -> None:
         self._hinted.add(ask_id)
-        self.woken.set()
+        self.bell.ring()
 
     def end(self) -> None:
         self.is_over = True
-        self.woken.set()
+        self.bell.ring()
 
     def heard(self) -> set[str | None]:
         """The hints since the last time."""
@@ -61,7 +61,7 @@ async def left_by(desk: Desk, asker: Asker, clock: Clock, *, timeout: float | No
     try:
         left = await _read(desk, asker, seen)
         while left.open and not left.settled:
-            await nap(clock, waking.woken, _soonest(left))
+            await nap(clock, waking.bell, _soonest(left))
             if waking.is_over:
                 return await _read(desk, asker, seen)
             if _is_due(left, clock.now()) or await _concern(desk, asker, left, waking.heard()):

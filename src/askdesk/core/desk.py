@@ -7,13 +7,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
-from secrets import token_hex
+from os import urandom
 from typing import TypeAlias
 
 import msgspec
 
 from askdesk.core import owed, work
-from askdesk.core.clock import Clock, SystemClock, nap
+from askdesk.core.clock import Bell, Clock, SystemClock, nap
 from askdesk.core.collecting import Left, Seen, left_by
 from askdesk.core.errors import (
     AlreadySettled,
@@ -51,7 +51,7 @@ _LONGEST_DEADLINE = timedelta(days=36_500)
 
 def new_id() -> str:
     """128 random bits, in digits that survive a shell, a URL and a double click."""
-    return token_hex(16)
+    return urandom(16).hex()
 
 
 class Desk:
@@ -212,25 +212,25 @@ class Desk:
 
     async def awaited(self, look: Look, ask_id: str, *, timeout: float | None = None) -> Entry:
         """The same for whoever looks at the ask in a way of their own: what they saw last."""
-        woken = asyncio.Event()
-        stop = self.store.hints(lambda _: woken.set(), ask_id)  # before the first look, so no change is missed
+        bell = Bell()
+        stop = self.store.hints(lambda _: bell.ring(), ask_id)  # before the first look, so no change is missed
         try:
-            return await self._awaited(await look(), look, woken, timeout)
+            return await self._awaited(await look(), look, bell, timeout)
         finally:
             stop()
 
-    async def _awaited(self, entry: Entry, look: Look, woken: asyncio.Event, timeout: float | None = None) -> Entry:
+    async def _awaited(self, entry: Entry, look: Look, bell: Bell, timeout: float | None = None) -> Entry:
         ended = timeout is not None and timeout <= 0
 
         def end() -> None:
             nonlocal ended
             ended = True
-            woken.set()
+            bell.ring()
 
         stop_timer = self._clock.later(timeout, end) if timeout is not None else None
         try:
             while entry.settlement is None and not ended:
-                await nap(self._clock, woken, entry.ask.deadline)
+                await nap(self._clock, bell, entry.ask.deadline)
                 entry = await look()
         finally:
             if stop_timer:
@@ -268,12 +268,12 @@ class Desk:
     ) -> Outcome:
         """Post and wait for the outcome. Cancelled without a key, it withdraws: nobody could come back for it."""
         ask = self._made(body, asker, key, deadline, preview_format, follows)
-        woken = asyncio.Event()
-        stop = self.store.hints(lambda _: woken.set(), ask.id)  # before it is kept, so it need not be read first
+        bell = Bell()
+        stop = self.store.hints(lambda _: bell.ring(), ask.id)  # before it is kept, so it need not be read first
         try:
             standing = await self._kept(ask)
             if standing.id == ask.id:
-                settlement = (await self._awaited(Entry(ask), partial(self.get, ask.id), woken)).settlement
+                settlement = (await self._awaited(Entry(ask), partial(self.get, ask.id), bell)).settlement
             else:  # asked before, under the same key
                 settlement = await self.wait(standing.id)
         except asyncio.CancelledError:

@@ -38,9 +38,10 @@ class Hints:
 
     def tell(self, ask_id: str, *, new: bool = False) -> None:
         """An ask may have changed. A new one is told to those who listen for all: nobody has read it yet."""
-        if not new:
-            self._tell(self._listeners.get(ask_id, {}), ask_id)
-        self._tell(self._listeners.get(None, {}), ask_id)
+        if not new and (listeners := self._listeners.get(ask_id)):
+            self._tell(listeners, ask_id)
+        if listeners := self._listeners.get(None):
+            self._tell(listeners, ask_id)
 
     def tell_all(self) -> None:
         """Something changed and nobody knows what: everybody reads again."""

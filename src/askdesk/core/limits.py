@@ -38,7 +38,8 @@ class Limits(Struct, frozen=True):
             return
         yield from self.count_problems("questions", len(body.items), self.questions)
         for number, question in enumerate(body.items):
-            yield from (problem.under(f"questions[{number}]") for problem in self.question_problems(question))
+            for problem in self.question_problems(question):
+                yield problem.under(f"questions[{number}]")
 
     def question_problems(self, question: Question) -> Iterable[Problem]:
         if question.kind not in self.kinds:

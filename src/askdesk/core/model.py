@@ -121,15 +121,15 @@ class Question(Struct, frozen=True, omit_defaults=True):
         Choices stand in the order of the options, and own words that read as a label are that choice, so an answer
         and the text of it name each other on every surface.
         """
-        if is_blank(answer.note):
+        if answer.note and is_blank(answer.note):
             answer = replace(answer, note="")
         if self.kind == "number":
             return self._fit_number(answer)
         labels = [option.label for option in self.options]
-        other = "" if is_blank(answer.other) else answer.other
-        read = self._choices(other) if not answer.chosen else None
-        chosen, other = (read, "") if read else (answer.chosen, other)
-        if chosen and other in labels:
+        chosen, other = answer.chosen, "" if is_blank(answer.other) else answer.other
+        if other and not chosen:
+            chosen, other = (read, "") if (read := self._choices(other)) else (chosen, other)
+        elif other in labels:
             chosen, other = (*chosen, other), ""
         if unknown := [label for label in chosen if label not in labels]:
             raise InvalidReply([Problem("", f"offers no option {quoted(unknown[0])}; own words belong in Other")])
@@ -328,7 +328,8 @@ class Ask(Struct, frozen=True, omit_defaults=True):
         """The reply in canonical form, or InvalidReply where it does not fit this ask or names another digest."""
         match self.body, reply:
             case Questions() as questions, Answered(answers):
-                return Answered(questions.fit(answers))
+                fitted = questions.fit(answers)
+                return reply if fitted == answers else Answered(fitted)
             case Questions() as questions, Declined(so_far=so_far):
                 return replace(reply, so_far=questions.fit(so_far)) if so_far else reply
             case Permission() as permission, Allowed():

@@ -16,6 +16,7 @@ DEPTH = 32
 
 _TOO_LONG = 10**4300  # from here on Python itself will not write a number out
 _NUL = "\0"
+_WITH_VALUES = (dict, list, tuple)
 
 
 class NotStrict(ValueError):
@@ -52,8 +53,9 @@ def check(value: object, *, size: int = SIZE, depth: int = DEPTH) -> None:
         inside: list[object] = []
         for item in items:
             if isinstance(item, str):
-                _check_text(item)
-            elif isinstance(item, dict | list | tuple):
+                if flaw := text_flaw(item):
+                    raise NotStrict(flaw)
+            elif isinstance(item, _WITH_VALUES):
                 if level > depth:
                     raise NotStrict(f"is nested deeper than {depth} levels")
                 inner = _inside(item)
@@ -96,11 +98,6 @@ def _inside(item: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> list[Any]:
         if not isinstance(key, str):
             raise NotStrict(f"has a key that is not text but {type(key).__name__}")
     return [*item.keys(), *item.values()]
-
-
-def _check_text(text: str) -> None:
-    if flaw := text_flaw(text):
-        raise NotStrict(flaw)
 
 
 def _check_number(item: object) -> None:

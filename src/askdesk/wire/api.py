@@ -185,9 +185,9 @@ def _parts(value: object, kind: inspect.Type, path: str) -> Iterator[tuple[str, 
                 yield from _parts(inner, item, f"{path}[{number}]")
         case inspect.StructType(), dict() if kind.tag_field is None or value.get(kind.tag_field) == kind.tag:
             for field in kind.fields:
-                if field.encode_name in value:
-                    inner = f"{path}.{field.encode_name}" if path else field.encode_name
-                    yield from _parts(value[field.encode_name], field.type, inner)
+                if isinstance(inner := value.get(field.encode_name), dict | list):
+                    place = f"{path}.{field.encode_name}" if path else field.encode_name
+                    yield from _parts(inner, field.type, place)
             yield path, value, kind
 
 
