@@ -21,6 +21,7 @@ import pytest
 from tests.cli.command import ASKDESK, SECONDS, Ran, askdesk, surroundings, until
 from tests.cli.person import Person
 from tests.postgres import Cluster
+from tests.stores.small_disk import needs_a_small_disk, small_disk
 
 from askdesk.cli.main import main
 from askdesk.core import owed
@@ -297,8 +298,21 @@ def test_copy_takes_two_stores_and_no_other(url: str) -> None:
     at(url, fill)
 
     assert askdesk("store", "copy", url, url) == Ran(2, "", f"askdesk: {url}: is one and the same store\n")
+    parameters = f"{url}?sslmode=disable" if url.startswith("postgresql:") else url
+    assert askdesk("store", "copy", parameters, parameters).code == 2
     words = "askdesk: --store: is not for copy, which names both stores: FROM TO\n"
     assert askdesk("store", "--store", "x", "copy", "x", "y") == Ran(2, "", words)
+
+
+def test_two_databases_that_differ_in_parameters_alone_are_two(postgres: str) -> None:
+    at(postgres, fill)
+    name = postgres.rpartition("/")[2]
+    with Cluster() as elsewhere:
+        elsewhere.sql(f"CREATE DATABASE {name}")
+        ports = [postgres.partition("127.0.0.1:")[2].partition("/")[0], elsewhere.port]
+        urls = [f"postgresql://ana@/{name}?host=127.0.0.1&port={port}" for port in ports]
+        assert askdesk("store", "copy", *urls).code == 0
+        assert at(urls[1], everything) == at(postgres, everything)
 
 
 def test_a_password_is_never_told(postgres: str, tmp_path: Path) -> None:
@@ -454,6 +468,35 @@ def test_where_there_is_no_room_there_is_no_backup_and_nothing_is_left(url: str,
     assert (ran.returncode, ran.stdout) == (1, b"")
     assert ran.stderr.endswith(b": no room left on the disk; nothing was written\n")
     assert os.listdir(folder) == []
+
+
+@needs_a_small_disk
+def test_on_however_small_a_disk_a_backup_is_whole_or_there_is_none(postgres: str, tmp_path: Path) -> None:
+    at(postgres, fill_long)
+    seen = set()
+    for size in range(3, 13):
+        command = [
+            *small_disk(f"{size}m"),
+            str(tmp_path),
+            "sh",
+            "-c",
+            BACK_UP_AND_LOOK,
+            str(tmp_path),
+            postgres,
+            *ASKDESK,
+        ]
+        ran = subprocess.run(command, env=surroundings(), capture_output=True, text=True, check=True)
+        seen.add(ran.stdout)
+        assert ("no room left on the disk" in ran.stderr) == (ran.stdout == "1, left: \n")
+    assert seen == {"1, left: \n", "0, left: x.db, looked at: 0\n"}
+
+
+BACK_UP_AND_LOOK = """
+cd "$0"; store="$1"; shift
+"$@" store backup x.db --store "$store" >&2; echo -n "$?, left: $(ls -A)"
+[ ! -e x.db ] || { "$@" store check --store x.db >&2; echo -n ", looked at: $?"; }
+echo
+"""
 
 
 def test_a_backup_that_is_broken_off_leaves_nothing(postgres: str, tmp_path: Path) -> None:

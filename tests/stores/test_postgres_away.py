@@ -13,7 +13,7 @@ from tests.postgres import Cluster
 from tests.stores.on_postgres import TABLE, WAITING, Seen, held, opened, until
 
 from askdesk.core.desk import Desk
-from askdesk.core.errors import StoreGone
+from askdesk.core.errors import StoreBusy, StoreError
 from askdesk.core.model import Entry, Question
 from askdesk.stores import postgres_database, postgres_session
 from askdesk.stores.patience import PERHAPS
@@ -139,10 +139,30 @@ async def test_who_gives_up_is_told_that_what_was_sent_may_have_arrived(
             await asyncio.sleep(0.01)
 
 
-async def failed(verb: Awaitable[object]) -> StoreGone:
-    with pytest.raises(StoreGone) as gone:
+async def failed(verb: Awaitable[object]) -> StoreError:
+    with pytest.raises(StoreError) as error:
         await verb
-    return gone.value
+    return error.value
+
+
+async def test_that_it_may_have_arrived_is_told_also_where_a_later_try_met_something_else(
+    cluster: Cluster, postgres: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_database, "_STATEMENT_SECONDS", 1.0)
+    monkeypatch.setitem(postgres_database._PATIENCE_OF_THE_DATABASE, "lock_timeout", "50ms")
+    with Proxy(cluster.port) as proxy:
+        far = await PostgresStore.open(postgres.replace(f":{cluster.port}/", f":{proxy.port}/"), patience=3)
+        await far.add(an_ask(1))
+        proxy.cut(Cut.DEAF)
+        adding = asyncio.ensure_future(failed(far.add(an_ask(2))))
+        seen = Seen(cluster, postgres)
+        await until(lambda: seen.sql("SELECT count(*) FROM askdesk.asks") == [(2,)])
+        async with held(postgres, TABLE):
+            proxy.heal()
+            told = await adding
+        await far.close()
+    assert isinstance(told, StoreBusy)
+    assert str(told) == f"{far.address}: canceling statement due to lock timeout{PERHAPS}"
 
 
 async def test_the_database_soon_lets_go_of_who_is_cut_off_in_the_midst_of_a_change(store: PostgresStore) -> None:

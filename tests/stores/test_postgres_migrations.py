@@ -201,4 +201,5 @@ async def test_what_an_operator_has_set_changes_nothing(
         )
         assert len({settlement.submission for settlement in standing}) == 1
         assert await numbers(other, "settled", "which") == [number]
-        assert (await store.shelf.put("a\\", "1", expect=0)) == await other.shelf.get("a\\")
+        kept = await store.shelf.put("a\\", "1", expect=0)
+        assert (await other.shelf.get("a\\"), await other.shelf.list("a")) == (kept, (kept,))

@@ -89,6 +89,32 @@ async def test_an_ask_with_more_words_than_an_index_holds_is_found_by_each(postg
         assert (await numbers(store, text="w1"), await numbers(store, "settled", "w249ef")) == ([2], [1])
 
 
+async def test_what_changed_since_a_newer_version_read_it_stays_marked_for_it(seen: Seen, postgres: str) -> None:
+    async with opened(postgres) as store:
+        await store.add(an_ask(1))
+        await numbers(store, text="which")
+        ((seq, changed),) = seen.sql("SELECT seq, changed FROM askdesk.asks")
+        seen.run("DELETE FROM askdesk.search; INSERT INTO askdesk.search_unread SELECT seq FROM askdesk.asks")
+        await store.settle(an_ask(1).id, a_settlement())
+        await store._database.fetch("search_index_unread", [seq], [changed], [True], ["which"])
+        assert (seen.sql("TABLE askdesk.search"), seen.sql("TABLE askdesk.search_unread")) == ([], [(seq,)])
+    async with opened(postgres) as store:
+        assert await numbers(store, "settled", "which") == [1]
+    assert (seen.sql(OUT_OF_STEP), seen.sql("TABLE askdesk.search_unread")) == ([(0,)], [])
+
+
+async def test_what_was_removed_since_it_was_read_is_not_indexed(seen: Seen, postgres: str) -> None:
+    async with opened(postgres) as store:
+        for number in (1, 2):
+            await store.add(an_ask(number))
+        (one, two) = seen.sql("SELECT seq, changed FROM askdesk.asks ORDER BY changed")
+        seen.sql("DELETE FROM askdesk.asks WHERE id = $1", an_ask(1).id)
+        columns = [one[0], two[0]], [one[1], two[1]], [True, True], ["which", "which"]
+        await store._database.fetch("search_index", 0, two[1], *columns, [])
+        assert await numbers(store, text="which") == [2]
+    assert seen.sql("SELECT ask, changed FROM askdesk.search") == [two]
+
+
 async def test_a_record_that_cannot_be_read_is_found_by_the_version_that_can(
     seen: Seen, postgres: str, caplog: pytest.LogCaptureFixture
 ) -> None:

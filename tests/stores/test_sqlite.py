@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 import apsw
 import pytest
 from tests.stores.other import Other, Raised
+from tests.stores.small_disk import can_mount, needs_a_small_disk, small_disk
 
 from askdesk.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreGone, StoreTooNew
 from askdesk.core.model import Ask, Entry, Permission
@@ -26,9 +26,6 @@ from askdesk.testing.store_contract import PERMISSION, a_settlement, an_ask
 from askdesk.wire import record
 
 pytestmark = pytest.mark.anyio
-
-OWN_MOUNTS = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount"]
-SMALL_DISK = [*OWN_MOUNTS, "sh", "-c", 'mount -t tmpfs -o size=1m tmpfs "$0" && exec "$@"']
 
 
 @pytest.fixture
@@ -473,13 +470,6 @@ async def test_a_desk_that_another_process_is_closing_is_waited_for(path: Path, 
     await store.close()
 
 
-def can_mount() -> bool:
-    """Whether a small disk can be had here; a limit on the size of files always can."""
-    with tempfile.TemporaryDirectory() as folder, suppress(FileNotFoundError):
-        return subprocess.run([*SMALL_DISK, folder, "true"], capture_output=True, check=False).returncode == 0
-    return False
-
-
 @pytest.fixture(params=["limit", *(["disk"] if can_mount() else [])])
 def cramped(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Other, list[Any], list[Any]]]:
     """Another process, and what takes its room away and gives it back."""
@@ -487,7 +477,7 @@ def cramped(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Ot
         with Other() as other:
             yield other, ["limit", 100_000], ["limit", -1]
     else:
-        with Other(*SMALL_DISK, str(tmp_path)) as other:
+        with Other(*small_disk("1m"), str(tmp_path)) as other:
             yield other, ["fill", str(tmp_path)], ["empty", str(tmp_path)]
 
 
@@ -533,6 +523,24 @@ async def test_without_room_no_desk_is_made_and_nothing_is_left_behind(
     other.do("open", str(tmp_path / "desk.db"))
     other.do("add", 1)
     assert other.do("numbers") == [1]
+
+
+@needs_a_small_disk
+async def test_on_however_small_a_disk_a_desk_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    came_of_it = []
+    for size in range(20, 260, 20):
+        with Other(*small_disk(f"{size}k"), str(tmp_path)) as other:
+            try:
+                other.do("open", str(tmp_path / "desk.db"))
+            except Raised as error:
+                came_of_it.append((str(error), other.do("files", str(tmp_path))))
+                continue
+            other.do("close")
+            other.do("open", str(tmp_path / "desk.db"))
+            came_of_it.append((other.do("integrity", str(tmp_path / "desk.db")), other.do("numbers")))
+    too_small = came_of_it.index(("ok", []))
+    assert too_small
+    assert came_of_it == [("StoreFull", [])] * too_small + [("ok", [])] * (len(came_of_it) - too_small)
 
 
 @pytest.fixture

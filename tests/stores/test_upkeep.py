@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import apsw
+import asyncpg
 import pytest
 from tests.postgres import Cluster
-from tests.stores.on_postgres import Seen
+from tests.stores.on_postgres import WAITING, Seen, until
 
 from askdesk.core import owed
 from askdesk.core.errors import NoStore, StoreClash, StoreTooNew
@@ -275,6 +276,22 @@ async def test_documents_are_written_and_removed_all_or_none(upkeep: Upkeep, sto
     assert changed.version > first.version
     await upkeep.change([Change("a", "2", None), Change("b", '"é\U0001f600"', "4")])
     assert await upkeep.documents() == {"b": "4"}
+
+
+async def test_a_document_that_comes_while_another_is_put_there_is_not_written_over(
+    postgres: str, cluster: Cluster
+) -> None:
+    put = "INSERT INTO askdesk.shelf VALUES (nextval('askdesk.versions'), 'a', 'theirs')"
+    async with opened(postgres) as upkeep:
+        other = await asyncpg.connect(postgres)
+        async with other.transaction():
+            await other.execute("LOCK TABLE askdesk.shelf IN SHARE ROW EXCLUSIVE MODE")  # others can read, not write
+            changing = asyncio.ensure_future(raised(upkeep.change([Change("a", None, "ours")])))
+            await until(lambda: Seen(cluster, postgres).backends(WAITING))
+            await other.execute(put)
+        await other.close()
+        assert await changing == f'{upkeep.address}: document "a": has changed there meanwhile'
+        assert await upkeep.documents() == {"a": "theirs"}
 
 
 async def test_a_change_that_was_made_already_is_no_clash(upkeep: Upkeep) -> None:

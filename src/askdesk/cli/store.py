@@ -133,7 +133,7 @@ def _copy(given: Namespace) -> int:
 
     async def work(heard: Heard) -> tuple[str, Copied]:
         async with _opened(given.source) as source, _opened(given.target, create=True) as target:
-            if source.address == target.address:
+            if _is_one(given, source.address, target.address):
                 raise InvalidSettings(f"{source.address}: is one and the same store")
             return target.address, await copy(source, target, _passing(), heard)
 
@@ -146,6 +146,12 @@ def _copy(given: Namespace) -> int:
         again = "run it again, and it goes on; once nobody works there, all of it is the same"
         return say(f"asks and documents that have changed since they were copied: {copied.changed}; {again}", FAILED)
     return ANSWERED
+
+
+def _is_one(given: Namespace, *addresses: str) -> bool:
+    """Whether both are the same store: an address tells no parameters, and one of them may name another host."""
+    has_parameters = any("?" in url for url in (given.source, given.target))
+    return given.source == given.target or (len({*addresses}) == 1 and not has_parameters)
 
 
 def _backup(given: Namespace) -> int:

@@ -14,7 +14,7 @@ from secrets import token_hex
 
 from askdesk.core.errors import InvalidSettings, StoreCorrupt
 from askdesk.stores.copying import Copied, same
-from askdesk.stores.sqlite_connection import Place
+from askdesk.stores.sqlite_connection import Place, check_whole
 from askdesk.stores.sqlite_upkeep import SQLiteUpkeep
 from askdesk.stores.upkeep import Heard, Upkeep
 
@@ -30,6 +30,7 @@ async def back_up(store: Upkeep, path: Path, passing: Iterable[str], heard: Hear
         async with store.snapshot() as moment:
             await moment.write_file(beside, heard)
             found = await _looked_at(moment, beside, passing, heard)
+        check_whole(str(beside), path)
         _put_in_place(beside, path)
     except OSError as error:
         raise Place(path, 0).ours(error) from None

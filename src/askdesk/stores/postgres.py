@@ -116,15 +116,18 @@ class PostgresStore:
 
     async def _add(self, items: list[_Added]) -> list[bool]:
         """Which of them are new."""
-        asks = [item.ask for item in items]
+        first: dict[str, _Added] = {}  # of two with one id
+        for item in items:
+            first.setdefault(item.ask.id, item)
+        asks = [item.ask for item in first.values()]
         deadlines = [microseconds(ask.deadline) if ask.deadline else None for ask in asks]
         projects, keys = [ask.asker.project for ask in asks], [ask.key for ask in asks]
-        texts = [item.record for item in items]
+        texts = [item.record for item in first.values()]
         rows = await self._database.fetch("add", [ask.id for ask in asks], projects, keys, texts, deadlines)
         added = {row["id"]: row["changed"] for row in rows}
         for ask_id, changed in added.items():
             self._told(ask_id, changed, new=True)
-        return [added.pop(ask.id, None) is not None for ask in asks]  # of two with one id, the first
+        return [item.ask.id in added and first[item.ask.id] is item for item in items]
 
     async def settle(self, ask_id: str, settlement: Settlement) -> Settlement:
         text, now = record.encode(settlement), microseconds(settlement.at)

@@ -210,7 +210,7 @@ class Database:
     async def run(self, work: Work[T], *, writes: bool = False) -> T:
         """Do something with a connection, again and again for as long as patience lasts where the database is away."""
         patient_until = time.monotonic() + self.patience
-        was_sent = False
+        was_sent = is_unsure = False
 
         async def sent(connection: Connection) -> T:
             nonlocal was_sent
@@ -219,13 +219,15 @@ class Database:
 
         for tries, pause in enumerate(pauses(), start=1):
             self.check_usable()
+            was_sent = False
             try:
                 return await self._connections.run(sent, patient_until)
             except FOREIGN as error:
                 pause = min(pause, _LONGEST_PAUSE)
+                is_unsure = is_unsure or (writes and was_sent and _may_be_done(error))
                 is_too_late = time.monotonic() + pause >= patient_until and not isinstance(error, _Dropped)
                 if not _passes(error) or is_too_late or time.monotonic() + pause >= self._until:
-                    raise self.ours(error, is_unsure=writes and was_sent) from None
+                    raise self.ours(error, is_unsure=is_unsure) from None
                 if isinstance(error, _Dropped):
                     patient_until = max(patient_until, time.monotonic() + _PATIENCE_ONCE_MORE)
                 if tries == TOLD_AFTER:
@@ -259,20 +261,21 @@ class Database:
 
     def ours(self, error: BaseException, *, is_unsure: bool = False) -> StoreError | InvalidSettings:
         """An error of the database or the way to it, one of FOREIGN, as ours; perhaps of what was done all the same."""
+        perhaps = PERHAPS if is_unsure else ""
         words = f"{self.address}: {_words(error)}"
         if isinstance(error, _errors.ClientConfigurationError):
             return _no_url(_words(error))
         if isinstance(error, _errors.InvalidCatalogNameError):
             return StoreGone(f"{words}; createdb makes one")
         if isinstance(error, _BUSY):
-            return StoreBusy(words)
+            return StoreBusy(f"{words}{perhaps}")
         if isinstance(error, _NO_ROOM):
-            return StoreFull(f"{words}; nothing was written")
+            return StoreFull(f"{words}{perhaps or '; nothing was written'}")
         if isinstance(error, _DAMAGED):
-            return StoreCorrupt(words)
+            return StoreCorrupt(f"{words}{perhaps}")
         if isinstance(error, _REFUSED):
-            return StoreError(words)
-        return StoreGone(f"{words}{PERHAPS if is_unsure and isinstance(error, _PASSING) else ''}")
+            return StoreError(f"{words}{perhaps}")
+        return StoreGone(f"{words}{perhaps}")
 
 
 def _no_url(why: str) -> InvalidSettings:
@@ -289,6 +292,11 @@ def _hosts(url: str) -> Hosts:
 def _passes(error: BaseException) -> bool:
     """Whether it may be another one in a moment; what the library says of our own words will not."""
     return isinstance(error, _PASSING) and not isinstance(error, ValueError)
+
+
+def _may_be_done(error: BaseException) -> bool:
+    """Whether what was sent may have been carried out all the same: its answer was lost, not its work refused."""
+    return isinstance(error, _PASSING) and not isinstance(error, _BUSY)
 
 
 def _words(error: BaseException) -> str:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from askdesk.stores.postgres_database import Connection
 
 _LOCKS = 1095977797  # one number for all locks of elections; the name gives the other
-_TAKE, _GIVE_BACK = "SELECT pg_try_advisory_lock($1, $2)", "SELECT pg_advisory_unlock($1, $2)"
+_TAKE = "SELECT pg_try_advisory_lock($1::integer, $2::integer)"
+_GIVE_BACK = "SELECT pg_advisory_unlock($1::integer, $2::integer)"
 
 
 class Election:

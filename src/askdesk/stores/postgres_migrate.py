@@ -11,7 +11,7 @@ _LOCK = (1095977796, 0)  # the number of the lock that whoever migrates holds
 _FOR_A_TABLE = "SET LOCAL lock_timeout = '200ms'; SET LOCAL statement_timeout = 0"
 _FOR_ANOTHER = "SET LOCAL lock_timeout = '2s'"
 _SECONDS = 3600.0  # that a migration may take
-_SCHEMA = "SELECT to_regnamespace('askdesk') IS NOT NULL AS is_there, quote_ident(current_user) AS user"
+_SCHEMA = "SELECT to_regnamespace('askdesk') IS NOT NULL AS is_there, quote_ident(current_user::text) AS user"
 _KEEP = "CREATE TABLE IF NOT EXISTS askdesk.schema (version integer NOT NULL)"
 
 
@@ -34,7 +34,7 @@ async def migrate_postgres(database: Database, *, create: bool = True) -> None:
 
 async def _apply(connection: Connection, address: str) -> None:
     await connection.execute(_FOR_ANOTHER)
-    await connection.execute("SELECT pg_advisory_xact_lock($1, $2)", *_LOCK)
+    await connection.execute("SELECT pg_advisory_xact_lock($1::integer, $2::integer)", *_LOCK)
     await connection.execute(_FOR_A_TABLE)
     await _make_schema(connection, address)
     await connection.execute(_KEEP)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -27,6 +28,7 @@ _POLL_SECONDS = 0.1  # and so often where nobody tells of any
 _PAUSE_SECONDS = 0.1  # between two tries to connect
 _HURRY_SECONDS, _MOST_TRIES = 0.5, 10  # another try is begun each time, and the oldest of so many given up
 _MOST_CHANGES = 5000  # that are told one by one
+_NUMBER = re.compile("[0-9]{1,19}")  # of a change
 _HERE = 0  # in place of a process of the database: it was done here
 # The database lets go of a process that froze or cannot be reached, so that another one can be elected.
 _AS_A_LISTENER = "SET tcp_user_timeout = 10000; SET lock_timeout = '500ms'"
@@ -175,7 +177,7 @@ class Session:
 
     def _notified(self, connection: Connection, process: int, channel: str, payload: str) -> None:
         number, _, ask_id = payload.partition(" ")
-        if not (number.isascii() and number.isdigit()):  # not from us: somebody wants everything to be read again
+        if not _NUMBER.fullmatch(number):  # not from us: somebody wants everything to be read again
             self._hints.tell_all()
             return
         if self.is_news(int(number), process):

@@ -109,7 +109,8 @@ class PostgresUpkeep:
             async with _transaction(connection):
                 values = await _fetch(connection, "upkeep_values", [change.name for change in changes])
                 left = outstanding(self.address, changes, dict(values))
-                await _fetch(connection, "upkeep_remove_documents", [change.name for change in left])
+                locked = [change.name for change in left if change.was is not None]  # what came since then stays
+                await _fetch(connection, "upkeep_remove_documents", locked)
                 new = {change.name: change.value for change in left if change.value is not None}
                 put = await _fetch(connection, "upkeep_put_documents", list(new), list(new.values()))
                 if beaten := new.keys() - {row["name"] for row in put}:
@@ -188,7 +189,7 @@ class PostgresUpkeep:
 @asynccontextmanager
 async def _transaction(connection: Connection) -> AsyncIterator[None]:
     async with connection.transaction(isolation="read_committed"):
-        await connection.execute(_NO_STANDING_STILL)
+        await connection.execute(f"{_NO_STANDING_STILL}; SELECT askdesk.durable()")
         yield
 
 

@@ -50,6 +50,7 @@ class Place:
         os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             self._fill(name)
+            check_whole(name, self.path)
             with suppress(FileExistsError):
                 os.link(name, self.path)
         finally:
@@ -127,6 +128,12 @@ class Place:
         if isinstance(error, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
             return StoreCorrupt(f"{self.path}: damaged, or not an SQLite file ({error}); restore a backup")
         return StoreGone(f"{self.path}: cannot be used ({error})")
+
+
+def check_whole(made: str, path: Path) -> None:
+    """StoreFull where a new file, closed, is not all of it: SQLite tells nobody that it could not write the rest in."""
+    if Path(f"{made}-wal").exists():
+        raise StoreFull(f"{path}: no room left on the disk, or it fails; nothing was written")
 
 
 class Connection:

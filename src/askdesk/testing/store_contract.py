@@ -198,6 +198,14 @@ async def under_a_used_id_the_first_ask_stands(store: Store) -> None:
 
 
 @_store_rule
+async def of_two_at_once_under_one_id_the_one_that_is_kept_is_told(store: Store) -> None:
+    first = await store.add(an_ask(1, key="k"))
+    asks = [an_ask(2, key="k", body=PERMISSION), an_ask(2, key="l")]
+    assert await asyncio.gather(*(store.add(ask) for ask in asks)) == [first, asks[1]]
+    assert await _all(store, "open") == [first.id, asks[1].id]
+
+
+@_store_rule
 async def the_same_key_in_another_project_is_another_ask(store: Store) -> None:
     asks = [an_ask(1, key="k"), an_ask(2, key="k", asker=Asker("builder", project="app"))]
     assert [await store.add(ask) for ask in asks] == asks

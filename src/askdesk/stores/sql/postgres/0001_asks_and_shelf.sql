@@ -1,24 +1,30 @@
+-- Whoever may create in a schema that this user looks through could put a function or an operator there that fits what is
+-- written here better than PostgreSQL's own, and have it run with this user's rights. What fits exactly is found in
+-- pg_catalog first: so here, and in every statement, types are named wherever they would else be guessed.
+
 -- Texts have no end and an index entry has one: what may be long is indexed by its digest.
 -- The database is UTF-8, so this is as immutable as it says.
 CREATE FUNCTION askdesk.digest(given text) RETURNS bytea IMMUTABLE STRICT PARALLEL SAFE LANGUAGE sql
-AS $$ SELECT sha256(convert_to(given, 'UTF8')) $$;
+AS $$ SELECT sha256(convert_to(given, 'UTF8'::name)) $$;
 
 CREATE FUNCTION askdesk.digest(project text, key text) RETURNS bytea IMMUTABLE STRICT PARALLEL SAFE LANGUAGE sql
-AS $$ SELECT sha256(sha256(convert_to(project, 'UTF8')) || convert_to(key, 'UTF8')) $$;
+AS $$ SELECT sha256(sha256(convert_to(project, 'UTF8'::name)) || convert_to(key, 'UTF8'::name)) $$;
+
+-- This transaction is durable before it is acknowledged, also where a database is set to be less careful. One expression,
+-- as in those below: so it becomes a part of each statement, and is not planned anew at every call.
+CREATE FUNCTION askdesk.durable() RETURNS boolean VOLATILE LANGUAGE sql
+AS $$ SELECT current_setting('synchronous_commit') <> 'off' OR set_config('synchronous_commit', 'on', true) = 'on' $$;
 
 -- Every change takes the next number in its turn, which ends when it is committed: so whoever sees a number has seen
--- all that are lower. Durable before acknowledged, also where a database is set to be less careful.
+-- all that are lower.
 CREATE SEQUENCE askdesk.changes;
 
--- One expression: so it becomes a part of each statement, and is not planned anew at every call.
 CREATE FUNCTION askdesk.turn() RETURNS void VOLATILE LANGUAGE sql
-AS $$ SELECT CASE WHEN current_setting('synchronous_commit') <> 'off'
-                       OR set_config('synchronous_commit', 'on', true) = 'on'
-             THEN pg_advisory_xact_lock(1095977796, 1) END $$;
+AS $$ SELECT CASE WHEN askdesk.durable() THEN pg_advisory_xact_lock(1095977796, 1) END $$;
 
 -- Who listens hears of a change by its number and the ask's id, when it is committed. A payload has an end, too.
 CREATE FUNCTION askdesk.tell(changed bigint, id text) RETURNS void VOLATILE LANGUAGE sql
-AS $$ SELECT pg_notify('askdesk', changed || CASE WHEN octet_length(id) <= 1000 THEN ' ' || id ELSE '' END) $$;
+AS $$ SELECT pg_notify('askdesk', changed::text || CASE WHEN octet_length(id) <= 1000 THEN ' ' || id ELSE '' END) $$;
 
 CREATE TABLE askdesk.asks (
     seq        bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,

@@ -1,6 +1,6 @@
 -- Keep these asks, but for those whose key or id was used before, and tell of each.
 WITH turn AS MATERIALIZED (SELECT askdesk.turn()), given AS MATERIALIZED (
-    SELECT id, project, key, record, deadline, nextval('askdesk.changes') AS changed
+    SELECT id, project, key, record, deadline, nextval('askdesk.changes'::regclass) AS changed
     FROM (
         SELECT id, project, key, record, deadline
         FROM turn,

@@ -1,7 +1,7 @@
 -- Settle so many of the asks that are due as expired, soonest deadline first, and tell of each. The second limit leaves
 -- none out: as in settle.sql it has the planner look each up, where it might else go through all asks for them.
 WITH turn AS MATERIALIZED (SELECT askdesk.turn()), due AS MATERIALIZED (
-    SELECT seq, nextval('askdesk.changes') AS changed
+    SELECT seq, nextval('askdesk.changes'::regclass) AS changed
     FROM (
         SELECT seq FROM turn, askdesk.asks
         WHERE settlement IS NULL AND deadline <= $1

@@ -2,6 +2,6 @@
 -- client is still there can be looked at since PostgreSQL 14, and on Linux.
 SELECT pg_backend_pid() AS pid, clock_timestamp() AS now, current_setting('server_encoding') AS encoding,
        ARRAY(
-           SELECT name FROM unnest($1::text[]) AS each (name)
+           SELECT name FROM pg_catalog.unnest($1::text[]) AS each (name)
            WHERE current_setting(name, true) = '0' AND (name NOT LIKE 'client_%' OR version() LIKE '%linux%')
        ) AS unset

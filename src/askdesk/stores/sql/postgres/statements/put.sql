@@ -1,3 +1,3 @@
-INSERT INTO askdesk.shelf (version, name, value) VALUES (nextval('askdesk.versions'), $1, $2)
+INSERT INTO askdesk.shelf (version, name, value) SELECT nextval('askdesk.versions'::regclass), $1::text, $2::text WHERE askdesk.durable()
 ON CONFLICT (askdesk.digest(name)) DO UPDATE SET version = excluded.version, value = excluded.value
 RETURNING version

@@ -1,12 +1,12 @@
 -- Settle these asks, but for those that are settled or due, and tell of each. The database decides every race. The limit
 -- leaves none out: it has the planner expect few, and look each up, where it might else look at all open asks for them.
 WITH turn AS MATERIALIZED (SELECT askdesk.turn()), given AS MATERIALIZED (
-    SELECT id, settlement, at, nextval('askdesk.changes') AS changed
+    SELECT id, settlement, at, nextval('askdesk.changes'::regclass) AS changed
     FROM (
         SELECT id, settlement, at
         FROM turn, unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS each (id, settlement, at, place)
         ORDER BY place
-        LIMIT cardinality($1)
+        LIMIT pg_catalog.cardinality($1)
     ) AS in_order
 ), settled AS (
     UPDATE askdesk.asks

@@ -1,6 +1,6 @@
 -- Remove these asks, but for those that are open and the one that changed last.
 WITH gone AS (
-    DELETE FROM askdesk.asks USING unnest($1::text[]) AS given (id)
+    DELETE FROM askdesk.asks USING pg_catalog.unnest($1::text[]) AS given (id)
     WHERE askdesk.digest(asks.id) = askdesk.digest(given.id) AND settlement IS NOT NULL
           AND changed < greatest((SELECT max(changed) FROM askdesk.asks WHERE settlement IS NULL),
                                  (SELECT max(changed) FROM askdesk.asks WHERE settlement IS NOT NULL))

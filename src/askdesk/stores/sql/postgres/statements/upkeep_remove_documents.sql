@@ -1,2 +1,2 @@
-DELETE FROM askdesk.shelf USING unnest($1::text[]) AS given (name)
+DELETE FROM askdesk.shelf USING pg_catalog.unnest($1::text[]) AS given (name)
 WHERE askdesk.digest(shelf.name) = askdesk.digest(given.name)

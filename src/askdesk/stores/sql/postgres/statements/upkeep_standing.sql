@@ -1,6 +1,6 @@
 -- What is kept under these ids, and what under these keys by another id.
 SELECT asks.id, asks.project, asks.key, record, deadline, settlement, changed
-FROM unnest($1::text[]) AS given (id)
+FROM pg_catalog.unnest($1::text[]) AS given (id)
 JOIN askdesk.asks ON askdesk.digest(asks.id) = askdesk.digest(given.id)
 UNION ALL
 SELECT asks.id, asks.project, asks.key, record, deadline, settlement, changed
