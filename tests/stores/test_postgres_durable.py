@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.postgres import Cluster
-from tests.stores.on_postgres import opened
+from tests.stores.on_postgres import opened, until
 from tests.stores.verbs import VERBS, begin, seen
 
 pytestmark = pytest.mark.anyio
 
+WRITES_THROUGH = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+
 
 @pytest.fixture(scope="module")
 def careless() -> Iterator[Cluster]:
-    with Cluster("synchronous_commit=off", "wal_writer_delay=10s", durable=True) as cluster:
+    with Cluster("synchronous_commit=off", durable=True) as cluster:
         yield cluster
 
 
@@ -22,9 +27,14 @@ def careless() -> Iterator[Cluster]:
 async def test_what_was_acknowledged_is_there_after_a_crash(verb: str, careless: Cluster) -> None:
     async with opened(careless.database()) as store:
         await begin(store)
-        careless.sql("CHECKPOINT")  # so that nothing but the verb is still to be written through
-        await VERBS[verb](store)
-        acknowledged = await seen(store)
-        careless.kill()
-        careless.start()
+        careless.sql("CHECKPOINT")
+        ((process,),) = careless.sql(WRITES_THROUGH)
+        os.kill(process, signal.SIGSTOP)  # from now on only what a commit itself writes through is written through
+        try:
+            await VERBS[verb](store)
+            acknowledged = await seen(store)
+        finally:
+            os.kill(process, signal.SIGKILL)  # after which PostgreSQL starts anew, as after any crash
+        await until(lambda: not Path(f"/proc/{process}").exists())
+        careless.wait()
         assert await seen(store) == acknowledged
