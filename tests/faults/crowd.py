@@ -103,10 +103,12 @@ class Figures(NamedTuple):
     members_killed: int
     violations: int
     unresolved: int  # asks that were open in the end, and members who were still without a word
+    spared: int  # who should have been killed, but just then there was nobody
 
     @property
     def is_right(self) -> bool:
-        return (self.violations, self.unresolved) == (0, 0)
+        were_killed = self.servers_killed + self.members_killed >= self.spared * 9
+        return were_killed and (self.violations, self.unresolved) == (0, 0)
 
     def __str__(self) -> str:
         return (
@@ -244,7 +246,11 @@ async def record(store: str, folder: Path, histories: int, kills: int, seed: int
             if counts["histories"] % 25 == 0:
                 print(f"histories: {counts['histories']} of {histories}, {crowd.killed.total()} kills", file=sys.stderr)
     return Figures(
-        servers_killed=crowd.killed[Server], members_killed=crowd.killed[Member], unresolved=crowd.unresolved, **counts
+        servers_killed=crowd.killed[Server],
+        members_killed=crowd.killed[Member],
+        unresolved=crowd.unresolved,
+        spared=kills - crowd.killed.total(),
+        **counts,
     )
 
 

@@ -24,6 +24,7 @@ from tests.faults.proxy import Cut
 from tests.postgres import Cluster
 
 _SAYS_SECONDS, _FOUND_SECONDS = 10.0, 60.0
+_ENOUGH = 10  # tries, to hit what is hit in every third of them
 _BALLAST = (  # with which recovery takes long enough to be hit
     "CREATE TABLE IF NOT EXISTS ballast (text text)",
     "TRUNCATE ballast",
@@ -50,8 +51,10 @@ def restarts(house: House, times: int) -> str:
             house.cluster.start()
         told("restarts", number, times)
     log = house.cluster.log.read_text()[begun:]
-    assert log.count("was not properly shut down") + log.count("interrupted while in recovery") >= times, log
-    return f"{times} immediate restarts, {log.count('interrupted while in recovery')} of them during recovery"
+    during_recovery = log.count("interrupted while in recovery")
+    assert log.count("was not properly shut down") + during_recovery >= times, log
+    assert during_recovery or times < _ENOUGH, log  # of a few, each may come too late
+    return f"{times} immediate restarts, {during_recovery} of them during recovery"
 
 
 def _kill_while_it_recovers(cluster: Cluster) -> None:
