@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from bench import desks, growth, hook, log, mcp, memory, page, pages, paint, restart, server, start, two_servers
+from bench import desks, growth, hook, log, mcp, memory, page, pages, paint, restart, run, server, start, two_servers
 from bench.growth import Curve
 from bench.measure import Figure, Ratio, Section, p99, shown
 from bench.plot import Panel, Series, small_multiples
@@ -222,6 +222,22 @@ def test_a_run_that_is_stopped_leaves_nothing(open_folder: Path, number: signal.
     assert (process.returncode, said, list(open_folder.iterdir())) == (code, "", [])
     assert not Path(f"/proc/{postgres}").exists()
     assert "Traceback" not in told
+
+
+MISSED = Ratio("slow", "quick", 2, [1.0, 1.0], [9.0, 9.0])
+
+
+@pytest.mark.parametrize(("found", "code"), [([MISSED], 0), (None, 1)], ids=["misses its aim", "breaks"])
+def test_only_a_bench_that_breaks_fails_a_run_and_no_ratio_that_misses_its_aim(
+    found: list[Result], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.gettempdir())  # a run has a place of its own
+    monkeypatch.setenv("TMPDIR", tempfile.gettempdir())
+    monkeypatch.setattr(Report, "keep", lambda _: Path.cwd() / "kept")
+    monkeypatch.setitem(run.BENCHES, "start", lambda _: found)
+    monkeypatch.setattr(sys, "argv", ["scripts/bench", "--only", "start"])
+    assert run.main() == code
+    assert ("| 9.00x | 2x | 9.00x |  | NO |" in capsys.readouterr().out) == (code == 0)
 
 
 def _told(folder: Path, pattern: str) -> str:
