@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 _COLUMNS = 4
 _WIDTH, _HEIGHT = 176, 150  # of what is inside the axes
-_LEFT, _TOP, _RIGHT, _BOTTOM = 56, 34, 14, 44  # around it
+_LEFT, _TOP, _RIGHT, _BOTTOM = 56, 34, 28, 44  # around it
 _HEAD = 74
 _FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 _STYLE = f"""\

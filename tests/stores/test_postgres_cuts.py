@@ -17,6 +17,8 @@ from tests.stores.verbs import VERBS, Seen, Verb, begin, seen
 from askdesk.core.errors import StoreGone, VersionConflict
 from askdesk.core.model import Entry
 from askdesk.core.store import Store
+from askdesk.stores import postgres_migrate
+from askdesk.stores.migrate import Migration, migrations
 from askdesk.stores.postgres import PostgresStore
 from askdesk.testing.store_contract import an_ask
 
@@ -32,6 +34,23 @@ DELETE FROM askdesk.asks; DELETE FROM askdesk.shelf; DELETE FROM askdesk.search;
 INSERT INTO askdesk.asks OVERRIDING SYSTEM VALUE TABLE saved.asks;
 INSERT INTO askdesk.shelf TABLE saved.shelf;
 UPDATE askdesk.search_upto SET changed = 0;
+"""
+KNOWN = migrations("postgres")
+NEWER = Migration(1999, "ALTER TABLE askdesk.asks ADD COLUMN mood text NOT NULL DEFAULT 'calm'")
+OLDER = f"""
+DROP SCHEMA askdesk CASCADE;
+CREATE SCHEMA askdesk;
+CREATE TABLE askdesk.schema AS SELECT {KNOWN[0].number} AS version;
+{KNOWN[0].sql};
+INSERT INTO askdesk.asks OVERRIDING SYSTEM VALUE TABLE saved.asks;
+INSERT INTO askdesk.shelf TABLE saved.shelf;
+SELECT setval('askdesk.asks_seq_seq', 100), setval('askdesk.changes', 100), setval('askdesk.versions', 100);
+"""
+EVERYTHING = """
+SELECT relname::text FROM pg_class WHERE relnamespace = 'askdesk'::regnamespace
+UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'askdesk'::regnamespace
+UNION ALL SELECT schema::text FROM askdesk.schema
+UNION ALL SELECT asks::text FROM askdesk.asks UNION ALL SELECT shelf::text FROM askdesk.shelf ORDER BY 1
 """
 IS_LONG_RUN = os.environ.get("ASKDESK_TEST_FAULTS") == "all"
 AT_WORK = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE client_port = ANY ($1))"
@@ -164,3 +183,34 @@ async def test_a_desk_that_is_made_over_a_way_that_is_cut_is_made_whole(postgres
                 await store.add(an_ask(1))
                 assert (await store.page("open", text="which")).entries == (Entry(an_ask(1)),)
     await direct.close()
+
+
+async def test_an_older_desk_is_brought_up_to_date_over_a_way_that_is_cut_whole_or_not_at_all(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def everything() -> list[str]:
+        return [row[0] for row in await place.direct.fetch(EVERYTHING)]
+
+    monkeypatch.setattr(postgres_migrate, "migrations", lambda _: (*KNOWN, NEWER))
+    kept = await place.seen()
+    await place.direct.execute(OLDER)
+    older = await everything()
+    place.wire.messages = 0
+    async with opened(place.wire.url):
+        messages, newer = place.wire.messages, await everything()
+    found: list[list[str]] = []
+    for at in tried(messages, 20):
+        await place.direct.execute(OLDER)
+        place.wire.cut(at, for_good=True)
+        with pytest.raises(StoreGone):
+            await PostgresStore.open(place.wire.url, patience=0.02)
+        await place.left_alone()
+        found.append(await everything())
+        place.wire.mend()
+        async with opened(place.wire.url) as store:
+            assert await everything() == newer
+            assert await seen(store) == kept
+            assert (await store.page("open", text="which")).entries == kept.open
+            await store.add(an_ask(100))
+    assert [state for state in found if state not in (older, newer)] == []
+    assert (found[0], found[-1]) == (newer, older)

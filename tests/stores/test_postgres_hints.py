@@ -14,15 +14,16 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 from tests.postgres import Cluster
-from tests.stores.on_postgres import LISTENING, Seen, opened, until
+from tests.stores.on_postgres import LISTENING, TURN, WAITING, Seen, held, opened, until
 
 from askdesk.core.clock import SystemClock
 from askdesk.core.desk import Desk
 from askdesk.core.model import Ask, Asker, Expired, Question
+from askdesk.core.store import expiry
 from askdesk.stores import postgres_database
 from askdesk.stores.postgres import PostgresStore
 from askdesk.stores.postgres_database import DatabaseClock
-from askdesk.testing.clock import NOON
+from askdesk.testing.clock import NOON, FakeClock
 from askdesk.testing.store_contract import a_settlement, an_ask
 
 pytestmark = pytest.mark.anyio
@@ -72,6 +73,32 @@ async def test_what_others_add_settle_and_expire_is_heard_at_once(store: Postgre
     await other.expire(an_ask().created + timedelta(days=2))
     await until(lambda: len(ears.heard) == 4)
     assert ears.heard == [an_ask(number).id for number in (1, 2, 1, 2)]
+
+
+async def test_of_two_that_expire_the_same_asks_at_once_one_ends_each_and_whoever_waits_at_either_hears_of_it(
+    postgres: str, seen: Seen, store: PostgresStore, other: PostgresStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    due = NOON + timedelta(hours=2)
+    asks = [an_ask(number, deadline=due) for number in range(1100)]  # more than are ended in one commit
+    await asyncio.gather(*map(store.add, asks))
+    both = [(each, Ears(each), Desk(each, clock=FakeClock())) for each in (store, other)]
+    waiting = [asyncio.gather(*(desk.wait(ask.id) for ask in asks[::10])) for _, _, desk in both]
+    for _, ears, _ in both:
+        await ears.are_open()
+    later = due + timedelta(hours=1)
+    async with held(postgres, TURN):
+        expiring = asyncio.gather(store.expire(due), other.expire(later))
+        await until(lambda: len(seen.backends(WAITING)) == 2)
+    first, second = await expiring
+
+    ended = dict.fromkeys(first, expiry(due)) | dict.fromkeys(second, expiry(later))
+    assert sorted([*first, *second]) == [ask.id for ask in asks]
+    for (each, ears, _), settlements in zip(both, await asyncio.wait_for(asyncio.gather(*waiting), 20), strict=True):
+        assert settlements == [ended[ask.id] for ask in asks[::10]]
+        page = await each.page("settled", limit=2000)
+        assert {entry.ask.id: entry.settlement for entry in page.entries} == ended
+        await ears.hear(*ended)
+    assert caplog.messages == []
 
 
 async def test_what_one_does_itself_it_hears_once(store: PostgresStore) -> None:
@@ -175,7 +202,7 @@ async def test_whoever_notifies_in_other_words_wants_everything_to_be_read_again
 ) -> None:
     ears = Ears(store)
     await ears.are_open()
-    for words in ("", "x", "-1", "1.0 x", "٣ x", f"{2**70} x"):
+    for words in ("", "x", "-1", "1.0 x", "٣ x", f"{2**70} x", f"{'9' * 5000} x"):
         ears.heard.clear()
         seen.sql("SELECT pg_notify('askdesk', $1)", words)
         await until(lambda: ears.heard)

@@ -46,7 +46,7 @@ Record: TypeAlias = Any
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
 MOST_CONNECTIONS = 8
-OLDEST = 13  # the first version that has all we use
+OLDEST = 14  # the first version that has all we use
 SQL = Path(__file__).parent / "sql" / "postgres"  # importlib.resources takes longer to load than all of this
 
 _errors = asyncpg.exceptions

@@ -31,8 +31,7 @@ _MOST_CHANGES = 5000  # that are told one by one
 _NUMBER = re.compile("[0-9]{1,19}")  # of a change
 _HERE = 0  # in place of a process of the database: it was done here
 # The database lets go of a process that froze or cannot be reached, so that another one can be elected.
-_AS_A_LISTENER = "SET tcp_user_timeout = 10000; SET lock_timeout = '500ms'"
-_NO_LONG_SILENCE = "SET idle_session_timeout = '10s'"  # since PostgreSQL 14
+_AS_A_LISTENER = "SET tcp_user_timeout = 10000; SET idle_session_timeout = '10s'; SET lock_timeout = '500ms'"
 
 
 class Session:
@@ -122,8 +121,6 @@ class Session:
         lost = asyncio.Event()
         connection.add_termination_listener(lambda _: lost.set())
         await connection.execute(_AS_A_LISTENER)
-        if connection.get_server_version().major >= 14:
-            await connection.execute(_NO_LONG_SILENCE)
         await connection.add_listener("askdesk", self._notified)
         await self._begin_to_look(connection)
         while not lost.is_set():
