@@ -13,6 +13,7 @@ from typing import Any
 import asyncpg
 import pytest
 from tests.postgres import Cluster, programs
+from tests.stores.small_disk import OWN_MOUNTS, needs_a_small_disk
 from tests.stores.verbs import begin, seen
 
 from askdesk.core.errors import StoreError, StoreFull, StoreGone
@@ -20,7 +21,7 @@ from askdesk.core.model import Ask, Entry, Permission
 from askdesk.stores.postgres import PostgresStore
 from askdesk.testing.store_contract import a_settlement, an_ask
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, needs_a_small_disk]
 
 OWN_DISK = (
     """mount -t tmpfs -o size=120m,mode=0700,uid="$1",gid="$2" tmpfs "$0" && echo mounted && exec sleep infinity"""
@@ -35,17 +36,24 @@ class OnASmallDisk(Cluster):
         super().__init__(durable=True)
 
     def _started(self, program: str, *arguments: str | Path, **streams: Any) -> subprocess.Popen[bytes]:
-        assert self._user
-        uid, gid = str(self._user.pw_uid), str(self._user.pw_gid)
         if self._disk is None:
             self._data.mkdir()
-            command = ["unshare", "--mount", "sh", "-c", OWN_DISK, str(self._data), uid, gid]
+            owner = (self._user.pw_uid, self._user.pw_gid) if self._user else (0, 0)  # as we are called in there
+            command = [*OWN_MOUNTS, "sh", "-c", OWN_DISK, str(self._data), *map(str, owner)]
             self._disk = subprocess.Popen(command, stdout=subprocess.PIPE)
             assert self._disk.stdout
             assert self._disk.stdout.readline() == b"mounted\n"
-        inside = ["nsenter", f"--mount=/proc/{self._disk.pid}/ns/mnt", "--setuid", uid, "--setgid", gid]
         environment = {**os.environ, "LC_ALL": "C", "HOME": str(self.folder)}
-        return subprocess.Popen([*inside, str(programs() / program), *arguments], env=environment, **streams)
+        command = [*self._inside(self._disk.pid), str(programs() / program), *map(str, arguments)]
+        return subprocess.Popen(command, env=environment, **streams)
+
+    def _inside(self, process: int) -> list[str]:
+        """Where the disk of a process is seen, as who PostgreSQL runs as: never root, not even one in name."""
+        enter = ["nsenter", f"--target={process}", "--mount"]
+        if self._user:
+            return [*enter, f"--setuid={self._user.pw_uid}", f"--setgid={self._user.pw_gid}"]
+        ourselves = ["unshare", "--user", f"--map-user={os.getuid()}", f"--map-group={os.getgid()}"]
+        return [*enter, "--user", "--preserve-credentials", *ourselves]
 
     @property
     def _ballast(self) -> Path:
@@ -75,17 +83,8 @@ class OnASmallDisk(Cluster):
             self._disk.communicate()
 
 
-def can_mount() -> bool:
-    try:
-        return os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], check=False).returncode == 0
-    except FileNotFoundError:
-        return False
-
-
 @pytest.fixture
 def small() -> Iterator[OnASmallDisk]:
-    if not can_mount():
-        pytest.skip("no disk of our own can be had here")
     with OnASmallDisk() as cluster:
         yield cluster
 
