@@ -929,9 +929,11 @@ async def test_a_desk_that_may_only_be_read_is_searched_where_nothing_is_new(pub
     other.do("become_nobody")
     other.do("open", str(path))
     assert other.do("search", "which") == [1]
-    path.chmod(0o644)
+    for file in public.iterdir():  # its WAL, too, was made with the mode of the file
+        file.chmod(0o644)
     insert(path, an_ask(2))
-    path.chmod(0o444)
+    for file in public.iterdir():
+        file.chmod(0o444)
     with pytest.raises(Raised, match="StoreGone"):
         other.do("search", "which")
     assert other.do("numbers") == [1, 2]
