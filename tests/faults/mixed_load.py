@@ -213,16 +213,17 @@ class Load:
 
     async def _typist(self, port: int) -> None:
         """Drafts that are written, read, listed and removed."""
-        line = await self._line(port, "answerer", "typist")
+        name = f"typist{port}"  # each types for themselves: another's could be gone in the midst of it
+        line = await self._line(port, "answerer", name)
 
         async def type_() -> None:
             ask_id = self.chance.choice(self._open)
-            name = f"/v1/shelf/draft/{ask_id}/typist"
+            draft = f"/v1/shelf/draft/{ask_id}/{name}"
             for words in ("a", "and another", "and a third"):
-                await line.request("PUT", name, {"value": json.dumps({"words": words})})
-            await line.request("GET", name)
+                await line.request("PUT", draft, {"value": json.dumps({"words": words})})
+            await line.request("GET", draft)
             await line.request("GET", f"/v1/shelf?prefix=draft/{ask_id}")
-            await line.request("PUT", name, {"value": None}, wanted=204)
+            await line.request("PUT", draft, {"value": None}, wanted=204)
 
         await self._again("drafts", 1, type_)
 
