@@ -139,6 +139,23 @@ async def test_who_gives_up_is_told_that_what_was_sent_may_have_arrived(
             await asyncio.sleep(0.01)
 
 
+async def test_an_ask_whose_answer_was_lost_on_its_way_is_a_new_one_all_the_same(
+    cluster: Cluster, postgres: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_database, "_STATEMENT_SECONDS", 1.0)
+    with Proxy(cluster.port) as proxy:
+        far = await PostgresStore.open(postgres.replace(f":{cluster.port}/", f":{proxy.port}/"))
+        await far.add(an_ask(1))
+        proxy.cut(Cut.DEAF)
+        new = an_ask(2)
+        adding = asyncio.ensure_future(far.add(new))
+        seen = Seen(cluster, postgres)
+        await until(lambda: seen.sql("SELECT count(*) FROM askdesk.asks") == [(2,)])
+        proxy.heal()
+        assert await adding is new
+        await far.close()
+
+
 async def failed(verb: Awaitable[object]) -> StoreError:
     with pytest.raises(StoreError) as error:
         await verb

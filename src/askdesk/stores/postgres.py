@@ -95,14 +95,16 @@ class PostgresStore:
         await self._session.alone(name, work)
 
     async def add(self, ask: Ask) -> Ask:
+        new = _Added(ask, record.encode(ask))
         while True:
-            adding = self._under_way[ask.id] = self._adding.begin(_Added(ask, record.encode(ask)))
+            adding = self._under_way[ask.id] = self._adding.begin(new)
             adding.add_done_callback(partial(self._is_added, ask.id))
             if await asyncio.shield(adding):
                 return ask
             if rows := await self._kept_before(ask):
                 await self._sure.send(None)
-                return record.decode_ask(rows[0]["record"])
+                kept = rows[0]["record"]
+                return ask if kept == new.record else record.decode_ask(kept)  # kept by a try whose answer was lost
             # Else another database took the place of the one in which it was found, and has never heard of it.
 
     def _is_added(self, ask_id: str, adding: asyncio.Future[bool]) -> None:
