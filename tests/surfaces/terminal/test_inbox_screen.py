@@ -554,6 +554,7 @@ async def test_enter_space_and_letters_on_the_list_of_recommendations_send_nothi
     asks = await posted(desk, 3)
     async with inbox(desk) as person:
         await person.types("r")
+        await person.sees("What following the agents' own recommendations would answer")
         await person.types("enter", " ", "y", "1", "enter")
         await person.sees(say("inbox.choose_first"))
         await person.types("escape")
